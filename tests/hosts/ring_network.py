@@ -1,15 +1,15 @@
-"""Workers of a ring: their messages in memory, in a random order, or over Streams on a
-network that loses, repeats, delays and compresses."""
+"""Workers of a ring: with messages in memory, or over Streams on a network that loses, repeats,
+delays and compresses."""
 
 from functools import cache
-from random import Random
 
 import numpy as np
 from memory_network import make_job
 from stream_network import MS, StreamNetwork
+from wired import Wired
 
 from gradplane import codecs
-from gradplane.hosts.protocols.actions import Deliver, Received, Record, SendMessage, SetTimer
+from gradplane.hosts.protocols.actions import Deliver, Received, Record, SendMessage
 from gradplane.hosts.protocols.ring_plan import RingPlan
 from gradplane.hosts.protocols.ring_worker import RingWorker
 from gradplane.hosts.stream import segments
@@ -41,54 +41,10 @@ def compressed(payload, bound):
     return ValuesSegment(segment.connection, segment.sequence, back).pack()
 
 
-class Mail:
-    """Messages between the workers, in memory: each pair's in order, the pairs' mixed by `seed`."""
-
-    def __init__(self, job, seed=0):
-        self.plan = RingPlan.of(job)
-        self.workers = [RingWorker(self.plan, w) for w in range(job.workers)]
-        self.random = Random(seed)
-        self.queues = {}  # by receiver: the left neighbour's messages
-        self.delivered, self.records, self.sent = {}, [], []
-        self.timers, self.now = [], 0
-
-    def reduce(self, ticket, xs, tensor=0):
-        for w, x in enumerate(xs):
-            self.perform(w, self.workers[w].reduce(ticket, x, self.now, tensor))
-
-    def perform(self, w, actions):
-        for action in actions:
-            match action:
-                case SendMessage(peer, data, values):
-                    to = self.plan.peers.index(peer)
-                    self.sent.append((w, data, values))
-                    self.queues.setdefault(to, []).append((w, data + values))
-                case SetTimer(key, at):
-                    self.timers.append((at, w, key))
-                case Deliver(ticket, result):
-                    assert (w, ticket) not in self.delivered
-                    self.delivered[w, ticket] = result
-                case Record():
-                    self.records.append(action)
-
-    def step(self):
-        """Handle one message, or else the next timer; return whether there was one."""
-        waiting = sorted(to for to, queue in self.queues.items() if queue)
-        if waiting:
-            to = self.random.choice(waiting)
-            source, data = self.queues[to].pop(0)
-            self.perform(to, self.workers[to].receive(self.plan.peers[source], data, self.now))
-        elif self.timers:
-            self.timers.sort()
-            self.now, w, key = self.timers.pop(0)
-            self.perform(w, self.workers[w].timer(key, self.now))
-        else:
-            return False
-        return True
-
-    def run(self):
-        while self.step():
-            pass
+def ring_mail(job, seed=0):
+    """Return the workers, with their messages in memory."""
+    plan = RingPlan.of(job)
+    return Wired(job, [RingWorker(plan, w) for w in range(job.workers)], seed=seed, run=False)
 
 
 class RingNetwork(StreamNetwork):

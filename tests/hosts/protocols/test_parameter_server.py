@@ -3,11 +3,12 @@ import re
 import numpy as np
 import pytest
 from memory_network import MemoryNetwork, make_job
+from wired import Wired
 
 from gradplane import codecs
 from gradplane.hosts.config import UnsuitableCodecError
 from gradplane.hosts.digest import digest
-from gradplane.hosts.protocols.actions import Deliver, Record, SendMessage
+from gradplane.hosts.protocols.actions import Deliver, SendMessage
 from gradplane.hosts.protocols.job_codec import reduce_seed
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, kind_of, parse
 from gradplane.hosts.protocols.parameter_server import PsServer, PsWorker
@@ -30,49 +31,13 @@ def vectors(workers, seed=0):
     return [rng.normal(size=N).astype(np.float32) for _ in range(workers)]
 
 
-class Wired:
-    """Messages between them, in the order of a queue; those to or from `held` workers wait."""
-
-    def __init__(self, job, server, workers, held=()):
-        self.job, self.server, self.workers, self.held = job, server, workers, set(held)
-        self.addresses = [job.addresses.stream(w) for w in range(job.workers)]
-        self.queue, self.waiting = [], []
-        self.delivered, self.records = {}, []
-
-    def reduce(self, ticket, xs, tensor=0):
-        for w, x in enumerate(xs):
-            self.perform(self.addresses[w], self.workers[w].reduce(ticket, x, 7, tensor))
-        self.run()
-
-    def perform(self, source, actions):
-        for action in actions:
-            if isinstance(action, SendMessage):
-                held = source in {self.addresses[w] for w in self.held}
-                (self.waiting if held else self.queue).append((source, action))
-            elif isinstance(action, Deliver):
-                self.delivered[self.addresses.index(source), action.ticket] = action.result
-            elif isinstance(action, Record):
-                self.records.append(action.fields)
-
-    def release(self):
-        self.held = set()
-        self.queue, self.waiting = self.waiting, []
-        self.run()
-
-    def run(self):
-        while self.queue:
-            source, message = self.queue.pop(0)
-            data = message.data + message.values
-            if message.peer == SERVER:
-                self.perform(SERVER, self.server.receive(source, data, 8))
-            else:
-                w = self.addresses.index(message.peer)
-                self.perform(message.peer, self.workers[w].receive(source, data, 9))
+def wire(job, server, workers, held=()):
+    return Wired(job, workers, {SERVER: server}, seed=None, held=held)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 5])
 def test_float32_is_exact_in_worker_order(workers):
-    wired = Wired(*make(workers=workers))
+    wired = wire(*make(workers=workers))
     xs = vectors(workers)
     wired.reduce(0, xs[:1] + xs[1:])
     total = np.zeros(N, np.float32)
@@ -90,11 +55,11 @@ def test_float32_is_exact_in_worker_order(workers):
 
 def test_marked_vectors_travel_as_values_and_answers_do_not():
     job, server, workers = make(marked=True, bound=10, error_feedback=True)
-    wired, xs = Wired(job, server, workers), vectors(4)
+    wired, xs = wire(job, server, workers), vectors(4)
     (push,) = PsWorker(job, 0).reduce(0, xs[0], 7)
     assert (push.values, len(push.data)) == (xs[0].astype(">f4").tobytes(), 20)
     wired.reduce(0, xs)
-    exact = Wired(*make())
+    exact = wire(*make())
     exact.reduce(0, xs)
     assert np.array_equal(wired.delivered[1, 0].mean, exact.delivered[1, 0].mean)
 
@@ -102,16 +67,16 @@ def test_marked_vectors_travel_as_values_and_answers_do_not():
 def test_the_order_of_arrival_does_not_matter():
     job, server, workers = make()
     xs = vectors(4)
-    straight = Wired(job, server, workers)
+    straight = wire(job, server, workers)
     straight.reduce(0, xs)
-    late = Wired(*make(), held=[0, 2])
+    late = wire(*make(), held=[0, 2])
     late.reduce(0, xs)
     late.release()
     assert np.array_equal(straight.delivered[0, 0].mean, late.delivered[3, 0].mean)
 
 
 def test_a_statistic_is_reduced_by_maximum_first():
-    wired = Wired(*make(codec=("thc", {})))
+    wired = wire(*make(codec=("thc", {})))
     xs = vectors(4)
     wired.reduce(0, xs)
     codec = codecs.get("thc")
@@ -135,7 +100,7 @@ def test_a_sum_means_the_same_through_the_switch_and_the_server(codec, workers):
     switched = MemoryNetwork(make_job(**given))
     switched.reduce(0, xs)
     switched.run()
-    served = Wired(*make(**given))
+    served = wire(*make(**given))
     served.reduce(0, xs)
     for w in range(workers):
         summed, merged = switched.delivered[w][0].mean, served.delivered[w, 0].mean
@@ -148,13 +113,13 @@ def test_a_sum_means_the_same_through_the_switch_and_the_server(codec, workers):
 def test_a_majority_votes_through_the_server():
     xs = [np.array(x, np.float32) for x in ((1, 1), (1, -1), (-1, 1))]
     for vote, expected in ((True, [1, 1]), (False, [1 / 3, 1 / 3])):
-        wired = Wired(*make(codec=("signsgd", {"vote": vote}), workers=3))
+        wired = wire(*make(codec=("signsgd", {"vote": vote}), workers=3))
         wired.reduce(0, xs)
         np.testing.assert_allclose(wired.delivered[2, 0].mean, expected, rtol=1e-6)
 
 
 def test_the_mean_is_encoded_by_the_pull_codec():
-    wired = Wired(*make(pull_codec=("float16", {})))
+    wired = wire(*make(pull_codec=("float16", {})))
     xs = vectors(4)
     wired.reduce(0, xs)
     pulled = wired.delivered[1, 0].mean
@@ -163,15 +128,15 @@ def test_the_mean_is_encoded_by_the_pull_codec():
 
 
 def test_at_a_quorum_late_vectors_are_ignored_but_answered():
-    wired = Wired(*make(quorum=3), held=[1])
+    wired = wire(*make(quorum=3), held=[1])
     xs = vectors(4)
     wired.reduce(0, xs)
-    assert [fields["bitmap"] for fields in wired.records] == ["000000000000000d"] * 4
+    assert [record.fields["bitmap"] for record in wired.records] == ["000000000000000d"] * 4
     expected = (xs[0] + xs[2] + xs[3]) / np.float32(3)
     assert np.array_equal(wired.delivered[1, 0].mean, expected)
     wired.release()
     assert len(wired.delivered) == 4
-    assert not wired.server._tickets, "nothing is kept of what is over"
+    assert not wired.servers[SERVER]._tickets, "nothing is kept of what is over"
 
 
 def test_a_result_that_comes_before_its_reduce_is_kept():
@@ -200,7 +165,7 @@ def test_a_result_that_comes_before_its_reduce_is_kept():
 
 
 def test_error_feedback_keeps_what_the_codes_left_out():
-    wired = Wired(*make(codec=("thc", {}), error_feedback=True))
+    wired = wire(*make(codec=("thc", {}), error_feedback=True))
     xs = vectors(4)
     wired.reduce(0, xs)
     codec, seed = codecs.ErrorFeedback(codecs.get("thc")), reduce_seed(wired.job, 0)
@@ -214,7 +179,7 @@ def test_error_feedback_keeps_what_the_codes_left_out():
 
 def test_many_reduces_at_once():
     job, server, workers = make(error_feedback=True, codec=("thc", {}))
-    wired = Wired(job, server, workers, held=[0, 1, 2, 3])
+    wired = wire(job, server, workers, held=[0, 1, 2, 3])
     for tensor in range(3):
         wired.reduce(tensor, vectors(4, tensor), tensor)
     wired.release()
@@ -222,9 +187,9 @@ def test_many_reduces_at_once():
 
 
 def test_a_record_for_each_answer():
-    wired = Wired(*make())
+    wired = wire(*make())
     wired.reduce(0, vectors(4))
-    assert wired.records[2] == {
+    assert wired.records[2].fields == {
         "job": 3,
         "ticket": 0,
         "worker": 2,
@@ -236,7 +201,7 @@ def test_a_record_for_each_answer():
         "digest": wired.delivered[2, 0].sums,
         "attempts": 1,
         "notices": 0,
-        "at": 9,
+        "at": 0,
     }
 
 
@@ -318,7 +283,7 @@ def test_sums_of_codes_are_those_of_a_switch(name, params, quorum, kind):
     """The mean is that of the decoded sum, also with error feedback and for a quorum."""
     sizes = {"quorum": quorum, "workers": 4, "codec": (name, params), "pull_codec": ("sums", {})}
     held = [3] if quorum == 3 else []
-    wired = Wired(*make(error_feedback=True, **sizes), held=held)
+    wired = wire(*make(error_feedback=True, **sizes), held=held)
     codec = codecs.ErrorFeedback(codecs.get(name, **params))
     states = [codec.start(N)] * 4
     for ticket in range(2):

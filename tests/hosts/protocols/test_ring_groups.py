@@ -1,14 +1,13 @@
 """Rings over groups of workers: sums, codecs, several reduces at once, what each link carries."""
 
 from collections import Counter
-from random import Random
 
 import numpy as np
 import pytest
 from ring_network import ring_job, ring_sums
+from wired import Wired
 
 from gradplane.hosts.group_tree import levels, workers_of
-from gradplane.hosts.protocols.actions import Deliver, Record, SendMessage, SetTimer
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.ring_groups import GroupPlans, GroupRingWorker
 from gradplane.hosts.protocols.several_rounds import ring_worker
@@ -33,48 +32,9 @@ def vectors(workers, n=1001, seed=0):
     return [rng.normal(0, 0.01, n).astype(np.float32) for _ in range(workers)]
 
 
-class Mail:
-    """The workers, with messages in memory: each pair's in order, the pairs' mixed by `seed`."""
-
-    def __init__(self, job, seed=0):
-        self.job, self.random, self.now = job, Random(seed), 0
-        self.peers = [job.addresses.stream(w) for w in range(job.workers)]
-        self.workers = [ring_worker(job, w) for w in range(job.workers)]
-        self.queues, self.sent, self.timers = {}, [], []
-        self.delivered, self.records = {}, []
-
-    def reduce(self, ticket, xs, tensor=0):
-        for w, x in enumerate(xs):
-            self.perform(w, self.workers[w].reduce(ticket, x, self.now, tensor))
-
-    def perform(self, w, actions):
-        for action in actions:
-            match action:
-                case SendMessage(peer, data, values):
-                    to = self.peers.index(peer)
-                    self.sent.append((w, to, data, values))
-                    self.queues.setdefault((w, to), []).append(data + values)
-                case SetTimer(key, at):
-                    self.timers.append((at, w, key))
-                case Deliver(ticket, result):
-                    assert (w, ticket) not in self.delivered
-                    self.delivered[w, ticket] = result
-                case Record():
-                    self.records.append(action.fields)
-
-    def run(self):
-        while True:
-            ready = sorted(pair for pair, queue in self.queues.items() if queue)
-            if ready:
-                w, to = self.random.choice(ready)
-                data = self.queues[w, to].pop(0)
-                self.perform(to, self.workers[to].receive(self.peers[w], data, self.now))
-            elif self.timers:
-                self.timers.sort()
-                self.now, w, key = self.timers.pop(0)
-                self.perform(w, self.workers[w].timer(key, self.now))
-            else:
-                return
+def mail_of(job, seed=0):
+    """Return the workers, with their messages in memory."""
+    return Wired(job, [ring_worker(job, w) for w in range(job.workers)], seed=seed, run=False)
 
 
 def grouped_sums(groups, xs):
@@ -102,7 +62,7 @@ def grouped_sums(groups, xs):
 @pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize("seed", range(3))
 def test_sums_are_those_of_the_documented_order_whatever_order_messages_come_in(groups, seed):
-    mail, xs = Mail(job_of(groups), seed), vectors(len(workers_of(groups)))
+    mail, xs = mail_of(job_of(groups), seed), vectors(len(workers_of(groups)))
     mail.reduce(0, xs)
     mail.run()
     total, n = grouped_sums(groups, xs), len(xs)
@@ -112,13 +72,13 @@ def test_sums_are_those_of_the_documented_order_whatever_order_messages_come_in(
         assert np.array_equal(result.total, total)
         assert np.array_equal(result.mean, total / np.float32(n))
         assert (result.counts.tolist(), result.missed) == ([n], 0)
-    assert {line["bitmap"] for line in mail.records} == {f"{(1 << n) - 1:016x}"}
+    assert {line.fields["bitmap"] for line in mail.records} == {f"{(1 << n) - 1:016x}"}
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 17])
 def test_vectors_shorter_than_the_rings(n):
     groups = GROUPS[6]
-    mail, xs = Mail(job_of(groups)), vectors(8, n)
+    mail, xs = mail_of(job_of(groups)), vectors(8, n)
     mail.reduce(0, xs)
     mail.run()
     assert np.array_equal(mail.delivered[7, 0].total, grouped_sums(groups, xs))
@@ -128,7 +88,7 @@ def test_vectors_shorter_than_the_rings(n):
 @pytest.mark.parametrize("groups", [GROUPS[1], GROUPS[5]])
 def test_all_workers_have_the_same_mean_under_lossy_codecs(codec, groups):
     job = job_of(groups, codec=(codec, {}), error_feedback=True)
-    mail = Mail(job, seed=2)
+    mail = mail_of(job, seed=2)
     for first in (0, 2):
         for ticket in (first, first + 1):
             mail.reduce(ticket, vectors(job.workers, 900, seed=ticket), tensor=ticket - first)
@@ -141,7 +101,7 @@ def test_all_workers_have_the_same_mean_under_lossy_codecs(codec, groups):
 
 def test_error_stays_below_the_documented_bound():
     groups, bound = ((0, 1, 2, 3), (4, 5, 6, 7)), 2.0**-10
-    mail = Mail(job_of(groups, codec=("inceptionn", {"bound": 10})))
+    mail = mail_of(job_of(groups, codec=("inceptionn", {"bound": 10})))
     xs = vectors(8, 20_000)
     mail.reduce(0, xs)
     mail.run()
@@ -151,8 +111,8 @@ def test_error_stays_below_the_documented_bound():
 
 def test_times_of_work_pass_one_after_another_and_change_no_sum():
     groups = GROUPS[1]
-    busy = Mail(job_of(groups, codec=("float16", {}), codec_ns=2.0, reduce_ns=1.0), seed=4)
-    idle = Mail(job_of(groups, codec=("float16", {})), seed=5)
+    busy = mail_of(job_of(groups, codec=("float16", {}), codec_ns=2.0, reduce_ns=1.0), seed=4)
+    idle = mail_of(job_of(groups, codec=("float16", {})), seed=5)
     xs = vectors(6)
     for mail in (busy, idle):
         for ticket in range(3):
@@ -166,7 +126,7 @@ def test_times_of_work_pass_one_after_another_and_change_no_sum():
 
 def test_links_carry_what_the_docstring_says():
     groups = ((0, 1, 2, 3), (4, 5, 6, 7))
-    mail, n = Mail(job_of(groups)), 9600
+    mail, n = mail_of(job_of(groups)), 9600
     mail.reduce(0, vectors(8, n))
     mail.run()
     vector, carried = 4 * n, Counter()
@@ -180,7 +140,7 @@ def test_links_carry_what_the_docstring_says():
 
 def test_links_of_three_levels():
     groups = (((0, 1), (2, 3)), ((4, 5), (6, 7)))
-    mail, n = Mail(job_of(groups)), 9600
+    mail, n = mail_of(job_of(groups)), 9600
     mail.reduce(0, vectors(8, n))
     mail.run()
     vector, carried = 4 * n, Counter()
@@ -198,7 +158,7 @@ def _kinds(mail, w, to):
 
 def test_marked_values_travel_apart_from_their_header():
     job = job_of(GROUPS[0], marked=True, bound=10)
-    mail, xs = Mail(job), vectors(4)
+    mail, xs = mail_of(job), vectors(4)
     mail.reduce(0, xs)
     mail.run()
     assert {parse(data).kind for _, _, data, values in mail.sent if values} == {
@@ -209,11 +169,11 @@ def test_marked_values_travel_apart_from_their_header():
 
 def test_saved_and_restored_workers_go_on():
     job = job_of(GROUPS[1], codec=("threelc", {}), error_feedback=True)
-    straight, first = Mail(job), Mail(job)
+    straight, first = mail_of(job), mail_of(job)
     for mail in (straight, first):
         mail.reduce(0, vectors(6))
         mail.run()
-    second = Mail(job)
+    second = mail_of(job)
     for old, new in zip(first.workers, second.workers, strict=True):
         new.restore(old.save())
     for mail in (straight, second):

@@ -2,17 +2,16 @@
 rings in the place of its lowest servers."""
 
 from collections import Counter
-from random import Random
 
 import numpy as np
 import pytest
 from memory_network import make_job
 from ring_network import ring_sums
+from wired import Wired
 
 from gradplane import codecs
 from gradplane.hosts.config import ConfigError
 from gradplane.hosts.group_tree import levels, workers_of
-from gradplane.hosts.protocols.actions import Deliver, Record, SendMessage, SetTimer
 from gradplane.hosts.protocols.job_codec import between_codec, check_group_sums, push_codec
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.server_tree import server
@@ -40,56 +39,11 @@ def vectors(workers=5, seed=0, n=N):
     return [rng.normal(size=n).astype(np.float32) for _ in range(workers)]
 
 
-class Wired:
-    """Workers and servers; messages of each pair in order, the pairs' mixed by `seed`. What `held`
-    workers send waits until release()."""
-
-    def __init__(self, job, seed=0, held=()):
-        self.job, self.random, self.now = job, Random(seed), 0
-        self.peers = [job.addresses.stream(w) for w in range(job.workers)]
-        self.held = {self.peers[w] for w in held}
-        addresses = [a for a in job.servers.values() if a not in self.peers]
-        self.servers = {address: server(job, address) for address in addresses}
-        self.workers = [served_worker(job, w) for w in range(job.workers)]
-        self.machines = dict(zip(self.peers, self.workers, strict=True)) | self.servers
-        self.queues, self.sent, self.timers = {}, [], []
-        self.delivered, self.records = {}, []
-
-    def reduce(self, ticket, xs, tensor=0):
-        for w, x in enumerate(xs):
-            self.perform(self.peers[w], self.workers[w].reduce(ticket, x, self.now, tensor))
-        self.run()
-
-    def perform(self, here, actions):
-        for action in actions:
-            match action:
-                case SendMessage(peer, data, values):
-                    self.sent.append((here, peer, data + values))
-                    self.queues.setdefault((here, peer), []).append(data + values)
-                case SetTimer(key, at):
-                    self.timers.append((at, here, key))
-                case Deliver(ticket, result):
-                    self.delivered[self.peers.index(here), ticket] = result
-                case Record():
-                    self.records.append((action.kind, action.fields))
-
-    def run(self):
-        while True:
-            ready = [p for p, q in self.queues.items() if q and p[0] not in self.held]
-            if ready:
-                source, to = self.random.choice(sorted(ready))
-                data = self.queues[source, to].pop(0)
-                self.perform(to, self.machines[to].receive(source, data, self.now))
-            elif self.timers:
-                self.timers.sort()
-                self.now, here, key = self.timers.pop(0)
-                self.perform(here, self.machines[here].timer(key, self.now))
-            else:
-                return
-
-    def release(self):
-        self.held = set()
-        self.run()
+def wire(job, seed=0, held=()):
+    peers = [job.addresses.stream(w) for w in range(job.workers)]
+    servers = {a: server(job, a) for a in job.servers.values() if a not in peers}
+    workers = [served_worker(job, w) for w in range(job.workers)]
+    return Wired(job, workers, servers, seed, held)
 
 
 def total(vectors):
@@ -118,7 +72,7 @@ SHAPES = [GROUPS, ((0,), (1,)), ((4, 0), (2, 1, 3)), ((0,), (1,), (2,)), THREE_L
 @pytest.mark.parametrize("groups", SHAPES)
 @pytest.mark.parametrize("seed", range(3))
 def test_float32_is_exact_in_the_documented_order(groups, seed):
-    wired = Wired(tree_job(groups), seed)
+    wired = wire(tree_job(groups), seed)
     xs = vectors(wired.job.workers)
     for ticket in range(2):
         wired.reduce(ticket, xs)
@@ -132,7 +86,7 @@ def test_float32_is_exact_in_the_documented_order(groups, seed):
 @pytest.mark.parametrize("groups", SHAPES)
 @pytest.mark.parametrize("seed", range(3))
 def test_rings_below_the_servers_add_in_their_order(groups, seed):
-    wired = Wired(tree_job(groups, rings=True), seed)
+    wired = wire(tree_job(groups, rings=True), seed)
     xs = vectors(wired.job.workers)
     for ticket in range(2):
         wired.reduce(ticket, xs)
@@ -141,17 +95,17 @@ def test_rings_below_the_servers_add_in_their_order(groups, seed):
         assert np.array_equal(result.mean, mean_of(groups, xs, ring_sums))
         assert (result.counts.tolist(), result.missed) == ([len(xs)], 0)
     assert not any(s._tickets for s in wired.servers.values())
-    assert {fields["bitmap"] for _, fields in wired.records} == {f"{(1 << len(xs)) - 1:016x}"}
-    pulls = Counter(to for _, to, data in wired.sent if parse(data).kind is Kind.PULL)
+    assert {record.fields["bitmap"] for record in wired.records} == {f"{(1 << len(xs)) - 1:016x}"}
+    pulls = Counter(to for _, to, data, _ in wired.sent if parse(data).kind is Kind.PULL)
     assert len(wired.servers) == sum(map(len, levels(groups)[1:])) + 1
-    assert all(pulls[peer] == 2 for peer in wired.peers)
+    assert all(pulls[w] == 2 for w in range(wired.job.workers))
 
 
 @pytest.mark.parametrize("codec", ["float16", "inceptionn", "topk", "threelc", "powersgd"])
 @pytest.mark.parametrize("groups", [GROUPS, THREE_LEVELS])
 def test_all_workers_of_rings_have_the_same_mean_under_lossy_codecs(groups, codec):
     keys = {"codec": (codec, {}), "error_feedback": True, "codec_ns": 2.0, "reduce_ns": 1.0}
-    wired = Wired(tree_job(groups, rings=True, pull_codec=("float16", {}), **keys), seed=2)
+    wired = wire(tree_job(groups, rings=True, pull_codec=("float16", {}), **keys), seed=2)
     for ticket in range(3):
         wired.reduce(ticket, vectors(wired.job.workers, ticket, 900))
         results = [wired.delivered[w, ticket] for w in range(wired.job.workers)]
@@ -162,7 +116,7 @@ def test_all_workers_of_rings_have_the_same_mean_under_lossy_codecs(groups, code
 
 def test_saved_and_restored_workers_of_rings_go_on():
     job = tree_job(rings=True, codec=("threelc", {}), error_feedback=True)
-    straight, first, second = Wired(job), Wired(job), Wired(job)
+    straight, first, second = wire(job), wire(job), wire(job)
     for wired in (straight, first):
         wired.reduce(0, vectors())
     for old, new in zip(first.workers, second.workers, strict=True):
@@ -188,8 +142,8 @@ def test_what_does_not_fit_a_ring_below_a_server_is_refused():
 @pytest.mark.parametrize("groups", [GROUPS, (((0, 3), (1,)), ((2, 4),))])
 def test_sums_of_codes_are_those_of_one_server(groups, push):
     keys = {"codec": push, "pull_codec": ("sums", {}), "error_feedback": True}
-    tree = Wired(tree_job(groups, **keys))
-    flat = Wired(tree_job(**keys, groups=()))
+    tree = wire(tree_job(groups, **keys))
+    flat = wire(tree_job(**keys, groups=()))
     for ticket in range(3):
         for wired in (tree, flat):
             wired.reduce(ticket, vectors(seed=ticket))
@@ -200,7 +154,7 @@ def test_sums_of_codes_are_those_of_one_server(groups, push):
 
 def test_a_codec_is_applied_again_to_the_groups_sums_with_a_residual_of_their_own():
     job = tree_job(codec=("threelc", {}), pull_codec=("threelc", {}), error_feedback=True)
-    wired, codec = Wired(job), codecs.get("threelc")
+    wired, codec = wire(job), codecs.get("threelc")
     own, pulled = [codec.start(N) for _ in range(5)], codec.start(N)
     residuals, between = [np.zeros(N, np.float32) for _ in GROUPS], codec.memoryless
     for ticket in range(3):
@@ -223,9 +177,9 @@ def test_a_codec_is_applied_again_to_the_groups_sums_with_a_residual_of_their_ow
 
 def test_between_chooses_the_codec_of_groups_sums():
     job = tree_job(codec=("threelc", {}), between=("float32", {}), error_feedback=True)
-    wired = Wired(job)
+    wired = wire(job)
     wired.reduce(0, vectors())
-    up = [parse(data) for _, to, data in wired.sent if to == ROOT]
+    up = [parse(data) for _, to, data, _ in wired.sent if to == ROOT]
     assert [(m.kind, len(m.body)) for m in up] == [(Kind.PUSH, 4 * N)] * 2
     assert {(m.count, m.bitmap) for m in up} == {(3, 0b111), (2, 0b11000)}
 
@@ -233,9 +187,9 @@ def test_between_chooses_the_codec_of_groups_sums():
 def test_codecs_that_need_a_statistic_or_remember_gradients():
     job = tree_job(codec=("thc", {}))
     assert between_codec(job, push_codec(job)).name == "float32"
-    wired = Wired(job)
+    wired = wire(job)
     wired.reduce(0, vectors())
-    norms = [parse(data) for _, to, data in wired.sent if to == ROOT]
+    norms = [parse(data) for _, to, data, _ in wired.sent if to == ROOT]
     assert [m.kind for m in norms] == [Kind.STAT] * 2 + [Kind.PUSH] * 2
     assert len({wired.delivered[w, 0].sums for w in range(5)}) == 1
     momentum = between_codec(job, codecs.get("dgc"))
@@ -250,7 +204,7 @@ def test_codecs_that_need_a_statistic_or_remember_gradients():
 
 @pytest.mark.parametrize("codec", ["powersgd", "topk", "qsgd", "sparse", "dgc", "efsignsgd"])
 def test_every_worker_has_the_same_mean(codec):
-    wired = Wired(tree_job(codec=(codec, {}), error_feedback=codec != "qsgd"), seed=3)
+    wired = wire(tree_job(codec=(codec, {}), error_feedback=codec != "qsgd"), seed=3)
     for ticket in range(3):
         wired.reduce(ticket, vectors(seed=ticket, n=900))
         means = [wired.delivered[w, ticket].mean for w in range(5)]
@@ -259,15 +213,15 @@ def test_every_worker_has_the_same_mean(codec):
 
 def test_quorums_of_both_levels_leave_out_late_workers_and_groups():
     job = tree_job(quorums=(2, 1), quorum=2)
-    wired, xs = Wired(job, held=[0, 3, 4]), vectors()
+    wired, xs = wire(job, held=[0, 3, 4]), vectors()
     wired.reduce(0, xs)
     mean = total([xs[1], xs[2]]) / np.float32(2)
     assert sorted(wired.delivered) == [(w, 0) for w in range(5)]
     for w in range(5):
         assert np.array_equal(wired.delivered[w, 0].mean, mean)
     wired.release()
-    assert {fields["bitmap"] for _, fields in wired.records} == {f"{0b110:016x}"}
-    empty = [parse(data) for _, to, data in wired.sent if to == ROOT]
+    assert {record.fields["bitmap"] for record in wired.records} == {f"{0b110:016x}"}
+    empty = [parse(data) for _, to, data, _ in wired.sent if to == ROOT]
     assert sorted((m.count, m.bitmap, len(m.body)) for m in empty) == [
         (0, 0, 0),
         (2, 0b110, 4 * N),
@@ -277,11 +231,11 @@ def test_quorums_of_both_levels_leave_out_late_workers_and_groups():
 
 def test_quorums_of_three_levels():
     job = tree_job(THREE_LEVELS, quorums=(1, 2, 1), quorum=2)
-    wired, xs = Wired(job, held=[0, 4, 5, 6, 7]), vectors(8)
+    wired, xs = wire(job, held=[0, 4, 5, 6, 7]), vectors(8)
     wired.reduce(0, xs)
     slow = wired.delivered[7, 0]
     assert slow.counts.tolist() == [2] and len(wired.delivered) == 8
-    ones = [w for w in (1, 2) if f"{1 << w | 1 << 3:016x}" == wired.records[0][1]["bitmap"]]
+    ones = [w for w in (1, 2) if f"{1 << w | 1 << 3:016x}" == wired.records[0].fields["bitmap"]]
     assert np.array_equal(slow.mean, (xs[ones[0]] + xs[3]) / np.float32(2))
     wired.release()
     assert len({result.sums for result in wired.delivered.values()}) == 1
@@ -291,12 +245,12 @@ def test_quorums_of_three_levels():
 def test_a_sum_that_came_too_late_leaves_the_residual_as_it_was():
     """So that a replay, which knows who is in a result, has the same residuals."""
     job = tree_job(codec=("onebit", {}), quorums=(2, 1), quorum=2, error_feedback=True)
-    late = Wired(job)
+    late = wire(job)
     slow = job.addresses.servers[1]
     late.held = {slow}  # its sum is sent after the root has answered
     late.reduce(0, vectors())
     late.release()
-    early = Wired(job, held=[3, 4])
+    early = wire(job, held=[3, 4])
     early.reduce(0, vectors())
     early.release()
     for wired in (late, early):
@@ -308,11 +262,11 @@ def test_a_sum_that_came_too_late_leaves_the_residual_as_it_was():
 
 def test_work_takes_time_and_changes_no_mean():
     keys = {"codec": ("float16", {}), "codec_ns": 2.0, "reduce_ns": 1.0}
-    busy, idle = Wired(tree_job(**keys)), Wired(tree_job(codec=("float16", {})))
+    busy, idle = wire(tree_job(**keys)), wire(tree_job(codec=("float16", {})))
     for wired in (busy, idle):
         wired.reduce(0, vectors())
     assert busy.delivered[0, 0].sums == idle.delivered[0, 0].sums
-    found = [fields for kind, fields in busy.records if kind == "parts"]
+    found = [record.fields for record in busy.records if record.kind == "parts"]
     assert sorted((f.get("workers"), f["codec"], f["reduce"]) for f in found[:2]) == [
         (2, 3 * 2 * N, N),
         (3, 4 * 2 * N, 2 * N),
