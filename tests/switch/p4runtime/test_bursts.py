@@ -48,10 +48,7 @@ class Server:
     def _stream(self, requests: Any, context: Any) -> Iterator[Any]:
         stream = ResponseStream(self.losses)
         self.streams.put(stream)
-        try:
-            yield from stream.serve(requests, lambda m: None, self.closed.set, "test", context)
-        except RpcError as error:
-            context.abort(grpc.StatusCode[error.code], error.message)
+        yield from stream.serve(requests, lambda m: None, self.closed.set, "test", context)
 
     def __enter__(self) -> Server:
         self._server.start()

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import finsy
 import pytest
+from controlled import Served, control, read, serving
 from finsy.proto import p4i
 from pnaprograms import flow, seen, tracking
 
-from gradplane.switch.daemon.live_switch import make_device
-from gradplane.switch.daemon.options import SwitchOptions
-from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import device_config
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
-from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.program_cache import load_program
 
 MORE = """
@@ -34,8 +30,6 @@ MORE = """
         mirror_packet((MirrorSlotId_t) 1, (MirrorSessionId_t) 5);
         flows.apply();"""
 ENGINES = ("interpreter", "jit")
-Served = tuple[Device, str]
-Work = Callable[[finsy.Switch], Coroutine[Any, Any, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +43,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(params=ENGINES)
 def served(request: pytest.FixtureRequest) -> Iterator[Served]:
     """Provide a device without a program, and its server's address."""
-    device = make_device(SwitchOptions(device_id=1, engine=request.param))
-    with P4RuntimeServer(device, "127.0.0.1:0") as server:
-        yield device, server.address
+    with serving(engine=request.param) as served:
+        yield served
 
 
 def pushing(program: Path, folder: Path) -> finsy.SwitchOptions:
@@ -65,20 +58,6 @@ def pushing(program: Path, folder: Path) -> finsy.SwitchOptions:
 @pytest.fixture
 def options(program: Path, tmp_path: Path) -> finsy.SwitchOptions:
     return pushing(program, tmp_path)
-
-
-def control(address: str, options: finsy.SwitchOptions, job: Work) -> Any:
-    """Run a job as a finsy controller; return its result."""
-
-    async def run() -> Any:
-        async with finsy.Switch("sw", address, options) as switch:
-            return await asyncio.wait_for(job(switch), 120)
-
-    return asyncio.run(run())
-
-
-async def read(sw: finsy.Switch, entity: Any) -> list[Any]:
-    return [found async for found in sw.read(entity)]
 
 
 def test_p4info_has_the_tables_that_packets_write(program: Path) -> None:
@@ -123,7 +102,7 @@ def test_a_program_is_pushed_and_what_packets_write_is_read(
             "direct": direct.data.packet_count, "ways": ways.data.packet_count, "last": last.data,
         }  # fmt: skip
 
-    found = control(address, options, work)
+    found = control(address, work, options)
     hit, added, again, missed = (0x107, (1, 99)), (0x101, (2, 0)), (0x100, (1, 0)), (0x101, (3, 0))
     mirrored = [(20, one[1]) for one in (hit, added, again, missed)]
     pairs = zip(mirrored, (hit, added, again, missed), strict=True)
@@ -150,7 +129,7 @@ def test_timeouts_are_written_and_entries_leave(
         counts.append(len(await read(sw, finsy.P4TableEntry("flows"))))
         return counts
 
-    assert control(address, options, work) == [0, 1]
+    assert control(address, work, options) == [0, 1]
 
 
 def test_digests_and_packets_to_the_controller(
@@ -168,7 +147,7 @@ def test_digests_and_packets_to_the_controller(
         device.process(1, flow(9, 6, 7))
         return await anext(digests), (await anext(packets)).payload
 
-    digest, payload = control(address, options, work)
+    digest, payload = control(address, work, options)
     assert [message["src"] for message in digest] == [6]
     assert payload == flow(9, 6, 7)
 
@@ -188,5 +167,5 @@ def test_the_service_speaks_of_a_table_without_timers(
             await sw.write([+entry])
         return str(refused.value)
 
-    told = control(served[1], pushing(plain, tmp_path), work)
+    told = control(served[1], work, pushing(plain, tmp_path))
     assert "idle_timeout_ns is set, but the source does not" in told

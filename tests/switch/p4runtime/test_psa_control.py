@@ -3,56 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import finsy
 import pytest
+from controlled import Served, control, read, serving
 from finsy.proto import p4i, p4r
 
 from gradplane.switch import MeterConfig
 from gradplane.switch.compiler import compile_program
-from gradplane.switch.daemon.live_switch import make_device
-from gradplane.switch.daemon.options import SwitchOptions
-from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.p4info import build_p4info
 from gradplane.switch.p4runtime.reconcile import carry_over
-from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 
 PROGRAM = Path(__file__).parent / "programs" / "psa_switch.p4"
 PORT_CPU = 0xFFFF_FFFD
 FRAME = bytes.fromhex("0200000000aa 0200000000bb 1234") + b"data"
 
-Served = tuple[Device, str]
-
 
 @pytest.fixture
 def served() -> Iterator[Served]:
     """Provide a device without an option for the CPU port, and its server's address."""
-    device = make_device(SwitchOptions(program=PROGRAM, device_id=1))
-    with P4RuntimeServer(device, "127.0.0.1:0") as server:
-        yield device, server.address
-
-
-def control(address: str, job: Callable[[finsy.Switch], Coroutine[Any, Any, Any]]) -> Any:
-    """Run a job as a finsy controller; return its result."""
-
-    async def run() -> Any:
-        async with finsy.Switch("sw", address, finsy.SwitchOptions()) as switch:
-            return await asyncio.wait_for(job(switch), 120)
-
-    return asyncio.run(run())
+    with serving(program=PROGRAM) as served:
+        yield served
 
 
 def mac_entry(action: finsy.P4TableAction, **more: Any) -> finsy.P4TableEntry:
     match = finsy.Match({"dst": 0x0200000000AA})
     return finsy.P4TableEntry("macs", match=match, action=action, **more)
-
-
-async def read(sw: finsy.Switch, entity: Any) -> list[Any]:
-    return [found async for found in sw.read(entity)]
 
 
 # -- P4Info -------------------------------------------------------------------------------------

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import queue
 import socket
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import finsy
 import grpc
 import pytest
+from controlled import Served, control, serving
 from finsy.proto import U128, p4r, p4r_grpc, rpc_status
 from google.protobuf.wrappers_pb2 import StringValue
 from scapy.layers.inet import IP, UDP
@@ -20,7 +21,6 @@ from scapy.layers.l2 import Ether
 from gradplane.experiment.p4_programs import P4Program
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions
-from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import Source, device_config
 from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS
 from gradplane.switch.p4runtime.p4info import p4info_text
@@ -34,34 +34,18 @@ CPU_PORT = 510
 PACKET = bytes(Ether(dst="02:00:00:00:00:99") / IP(dst="10.0.1.5") / UDP(dport=9) / b"data")
 FORWARD = finsy.P4TableAction("ipv4_forward", dstAddr="02:00:00:00:00:01", port=3)
 
-Served = tuple[Device, str]
-
 
 @pytest.fixture
 def served() -> Iterator[Served]:
     """Provide a device with the router loaded, and its server's address."""
-    device = make_device(SwitchOptions(program=ROUTER, device_id=1, cpu_port=CPU_PORT))
-    with P4RuntimeServer(device, LOOPBACK) as server:
-        yield device, server.address
+    with serving(program=ROUTER, cpu_port=CPU_PORT) as served:
+        yield served
 
 
 @pytest.fixture
 def empty() -> Iterator[Served]:
-    device = make_device(SwitchOptions(device_id=1, cpu_port=CPU_PORT))
-    with P4RuntimeServer(device, LOOPBACK) as server:
-        yield device, server.address
-
-
-def control(
-    address: str, job: Callable[[finsy.Switch], Coroutine[Any, Any, Any]], **options: Any
-) -> Any:
-    """Run a job as a finsy controller; what it returns."""
-
-    async def run() -> Any:
-        async with finsy.Switch("sw", address, finsy.SwitchOptions(**options)) as switch:
-            return await asyncio.wait_for(job(switch), 120)
-
-    return asyncio.run(run())
+    with serving(cpu_port=CPU_PORT) as served:
+        yield served
 
 
 def route(prefix: str = "10.0.1.0/24", action: finsy.P4TableAction = FORWARD) -> finsy.P4TableEntry:
@@ -87,7 +71,7 @@ def test_a_pushed_program_runs(empty: Served, tmp_path: Path) -> None:
         return sw.p4info.tables["ipv4_lpm"].name
 
     options = {"p4info": tmp_path / "router.p4info.txtpb", "p4blob": blob}
-    assert control(address, push, **options) == "MyIngress.ipv4_lpm"
+    assert control(address, push, finsy.SwitchOptions(**options)) == "MyIngress.ipv4_lpm"
     ((port, out),) = device.process(1, PACKET)
     assert (port, Ether(out).dst) == (3, "02:00:00:00:00:01")
     assert Ether(out)[IP].ttl == 63
@@ -109,7 +93,7 @@ def test_bmv2_json_is_a_device_config(empty: Served, tmp_path: Path, wrapped: bo
         return sw.p4info.tables["ipv4_lpm"].id
 
     options = {"p4info": tmp_path / "router.p4info.txtpb", "p4blob": blob}
-    assert control(address, push, **options) == 33554439
+    assert control(address, push, finsy.SwitchOptions(**options)) == 33554439
     ((port, out),) = device.process(1, PACKET)
     assert (port, Ether(out).dst) == (3, "02:00:00:00:00:01")
     (headers,) = [h for h in device.target.catalog.headers.values() if h.name == "packet_in"]
@@ -301,7 +285,7 @@ def test_a_backup_may_read_but_not_write(served: Served) -> None:
                 await backup.write([+route()])
             return str(caught.value.message)
 
-    message = control(address, work, initial_election_id=10)
+    message = control(address, work, finsy.SwitchOptions(initial_election_id=10))
     assert message == "election id 1 is not the primary's of the default role, which is 10"
 
 
