@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import grpc
 
@@ -16,14 +15,10 @@ from gradplane._p4runtime import rpc_status
 from gradplane.switch.bfruntime.service import BfRuntimeService, error_message
 from gradplane.switch.bfruntime.snapshots import Placement
 from gradplane.switch.p4runtime.device import Device
-from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, end_rpc, service_handler
+from gradplane.switch.p4runtime.grpc_methods import RpcMethod, service_handler
 from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
-from gradplane.switch.p4runtime.response_streams import (
-    ResponseStream,
-    StreamSlots,
-    deliver,
-)
-from gradplane.switch.p4runtime.server import ServerTls, cannot_listen, check_free
+from gradplane.switch.p4runtime.response_streams import ResponseStream, deliver
+from gradplane.switch.p4runtime.server import DeviceServer, ServerTls
 from gradplane.switch.p4runtime.status_errors import (
     BatchError,
     RpcError,
@@ -33,20 +28,22 @@ from gradplane.switch.p4runtime.status_errors import (
 from gradplane.switch.runtime.control_messages import Message, PacketIn, kind_of_message
 
 _TICK = 0.02  # seconds between looks for digests, idle entries and changes of links
-_GRACE = 0.2  # seconds for requests in progress to finish
 _UPDATES, _CONFIG = 3, 6  # numbers of fields: those before say who sends a request
 _TYPE_URL = f"type.googleapis.com/{bf.PACKAGE}.Error"
 
 log = logging.getLogger(__name__)
 
 
-class BfRuntimeServer:
-    """Serves `device` on `address` ("host:port"; port 0 for a free one) from `start` to `stop`.
+class BfRuntimeServer(DeviceServer):
+    """Serves BFRuntime.
 
     The device may have other servers: messages of the switch reach them, too. ports: the network
     interfaces of the switch's ports, if it has any. place: places a program's tables in stages, for
     snapshots.
     """
+
+    name = "bfruntime"
+    option = "--bfrt-addr HOST:PORT (port 0: any free one)"
 
     def __init__(
         self,
@@ -57,25 +54,20 @@ class BfRuntimeServer:
         place: Placement | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        self.device = device
+        super().__init__(device, address, tls, limits)
         self.service = BfRuntimeService(device, ports, place)
-        self.address = address
-        self._tls = tls
-        self._streams = StreamSlots(limits.streams)
         self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._stopped = threading.Event()
         self._notifier = threading.Thread(target=self._notify, name="bfruntime notifier")
         self._generator = threading.Thread(target=self._generate, name="bfruntime generator")
-        self._gate = Gate(limits)
-        self._server, self._pool = self._gate.server("bfruntime", limits.streams)
         self._server.add_generic_rpc_handlers((self._handler(),))
 
     def _handler(self) -> grpc.GenericRpcHandler:
         handlers = {
             "Write": self._write,
             "Read": self._read,
-            "SetForwardingPipelineConfig": self._set_config,
-            "GetForwardingPipelineConfig": self._get_config,
+            "SetForwardingPipelineConfig": self._in_turn(self._set_config),
+            "GetForwardingPipelineConfig": self._in_turn(self.service.get_config),
             "StreamChannel": self._stream,
         }
         bulk = {"Write": _UPDATES, "SetForwardingPipelineConfig": _CONFIG}
@@ -87,21 +79,9 @@ class BfRuntimeServer:
                 handlers[name], request, response, *streams,
                 bulk=bulk.get(name, 0), large=self.service.is_bound,
             )  # fmt: skip
-        return service_handler(bf.SERVICE, methods, self._gate)
+        return service_handler(bf.SERVICE, methods, self._gate, _details)
 
-    def start(self) -> int:
-        """Accept requests and return the port; raise ServerError if the address cannot be used."""
-        try:
-            check_free(self.address)
-            if self._tls is None:
-                port: int = self._server.add_insecure_port(self.address)
-            else:
-                port = self._server.add_secure_port(self.address, self._tls.credentials())
-        except (OSError, RuntimeError) as error:
-            option = "--bfrt-addr HOST:PORT (port 0: any free one)"
-            raise cannot_listen(self.address, error, option) from error
-        if self.address.endswith(":0"):
-            self.address = f"{self.address[:-1]}{port}"
+    def _listener(self) -> Callable[[Message], None]:
         other = self.device.listener
 
         def listen(message: Message) -> None:
@@ -111,88 +91,43 @@ class BfRuntimeServer:
             elif not isinstance(message, PacketIn):  # those are P4Runtime's
                 self.device.losses.add(kind_of_message(message))
 
-        self.device.listener = listen
-        if self.device.pipeline is not None:
-            self.device.pipeline.state.listener = listen
+        return listen
+
+    def _begin(self) -> None:
         self._notifier.start()
         self._generator.start()
-        self._server.start()
-        return port
 
-    def stop(self) -> None:
-        """End all streams and refuse new requests."""
-        self._server.stop(grace=_GRACE).wait(2 * _GRACE)
+    def _end(self) -> None:
         self._stopped.set()
         self._notifier.join()
         self._generator.join()
-        self._pool.shutdown()
-
-    def __enter__(self) -> BfRuntimeServer:
-        self.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
 
     # -- the RPCs -------------------------------------------------------------------------------
 
     def _write(self, request: Any, context: grpc.ServicerContext) -> Any:
-        found = _metadata(context)
-
-        def handle() -> Any:
+        with self.device.turn():
             try:
-                return self.service.write(request, found)
+                return self.service.write(request, _metadata(context))
             finally:
                 self.device.transmit([])  # packets may be free to leave their queues now
 
-        return self._unary(handle, context)
-
-    def _get_config(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return self._unary(lambda: self.service.get_config(request), context)
-
-    def _set_config(self, request: Any, context: grpc.ServicerContext) -> Any:
-        def handle() -> Any:
-            response, deliveries = self.service.set_config(request)
-            deliver(deliveries)
-            return response
-
-        return self._unary(handle, context)
+    def _set_config(self, request: Any) -> Any:
+        response, deliveries = self.service.set_config(request)
+        deliver(deliveries)
+        return response
 
     def _read(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
         """Yield the answers as they are made: the device is free for others between them."""
-        failure: RpcError | None = None
         metadata = _metadata(context)
         try:
             yield from self.device.parts(self.service.read(request, metadata))
-            return
-        except RpcError as error:
-            failure = error
         except Exception as error:
-            failure = internal_error(error, "a BFRuntime query")
-        if metadata.get("error_in_resp") != "1":
-            _abort(context, failure)
-        yield bf.ReadResponse(status=[error_message(failure)])
-
-    def _stream(self, requests: Iterable[Any], context: grpc.ServicerContext) -> Iterator[Any]:
-        stream = ResponseStream(self.device.losses, self._gate.limits.waiting)
-        handle, closed = partial(self._take, stream), partial(self._close, stream)
-        try:
-            with self._streams.use(stream):
-                yield from stream.serve(requests, handle, closed, "bfruntime stream", context)
-        except RpcError as error:
-            _abort(context, error)
+            if metadata.get("error_in_resp") != "1":
+                raise
+            failure = error if isinstance(error, RpcError) else internal_error(error, "a read")
+            yield bf.ReadResponse(status=[error_message(failure)])
 
     # -- parts ----------------------------------------------------------------------------------
-
-    def _unary(self, handler: Callable[[], Any], context: grpc.ServicerContext) -> Any:
-        try:
-            with self.device.turn():
-                return handler()
-        except RpcError as error:
-            failure = error
-        except Exception as error:
-            failure = internal_error(error, "a BFRuntime request")
-        _abort(context, failure)
 
     def _take(self, stream: ResponseStream, request: Any) -> None:
         with self.device.turn():
@@ -237,12 +172,8 @@ def _metadata(context: grpc.ServicerContext) -> Mapping[str, str]:
     return {key: value for key, value in context.invocation_metadata() if isinstance(value, str)}
 
 
-def _abort(context: grpc.ServicerContext, error: RpcError) -> NoReturn:
-    """End the RPC; the details of a BatchError go into the trailing metadata."""
-    details = None
-    if isinstance(error, BatchError):
-        status = rpc_status.Status(code=code_number(error.code), message=error.message)
-        for item in error.errors:
-            status.details.add(type_url=_TYPE_URL, value=error_message(item).SerializeToString())
-        details = status.SerializeToString()
-    end_rpc(context, error, details)
+def _details(error: BatchError) -> bytes:
+    status = rpc_status.Status(code=code_number(error.code), message=error.message)
+    for item in error.errors:
+        status.details.add(type_url=_TYPE_URL, value=error_message(item).SerializeToString())
+    return bytes(status.SerializeToString())

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import unquote
 
 import grpc
@@ -34,6 +34,7 @@ from gradplane.switch.commands.command_registry import complete
 from gradplane.switch.daemon.clients import COMMANDS, SERVICE, STATE
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, service_handler
+from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.switch import Switch
 
@@ -68,8 +69,8 @@ class CommandService:
         return service_handler(SERVICE, methods, gate)
 
     def _serve(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
-        wanted = _parsed(request, context)
-        target = self._target(context)
+        wanted = _parsed(request)
+        target = self._target()
         if "complete" in wanted:
             yield json.dumps({"choices": complete(target, wanted["complete"])}).encode()
             return
@@ -85,22 +86,16 @@ class CommandService:
             yield json.dumps(asdict(answer)).encode()
 
     def _state(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
-        try:
-            wanted = json.loads(request)
-        except (ValueError, RecursionError):
-            wanted = None
+        wanted = json_of(request)
         if wanted != {} and not (isinstance(wanted, dict) and list(wanted) == ["state"]):
-            _abort(context, "INVALID_ARGUMENT", 'expected {} or {"state": "..."}')
-        try:
-            if wanted:
-                self._check_change("load_state", context)
-                with self._device.turn():
-                    self._device.load_state(str(wanted["state"]))
-                yield b"{}"
-                return
-            state = self._device.save_state()
-        except RpcError as error:
-            _abort(context, error.code, error.message)
+            raise RpcError("INVALID_ARGUMENT", 'expected {} or {"state": "..."}')
+        if wanted:
+            self._check_change("load_state", context)
+            with self._device.turn():
+                self._device.load_state(str(wanted["state"]))
+            yield b"{}"
+            return
+        state = self._device.save_state()
         for start in range(0, len(state), _PART):
             yield json.dumps({"state": state[start : start + _PART]}).encode()
 
@@ -113,16 +108,21 @@ class CommandService:
             what = "a controller is primary, and commands of others than the switch's user, or from"
             what += " a network with certificates, change nothing then"
             way = "run it as that user on the switch's machine, by its Unix socket (gradplane cli"
-            _abort(context, "PERMISSION_DENIED", f"{name}: {what}: {way} without --at)")
+            raise RpcError("PERMISSION_DENIED", f"{name}: {what}: {way} without --at)")
         if time.monotonic() - self._warned >= 1:
             self._warned = time.monotonic()
             log.warning("%s changes the switch beside a primary controller", name)
 
-    def _target(self, context: grpc.ServicerContext) -> CommandTarget:
-        pipeline = self._device.pipeline
-        if pipeline is None or not isinstance(pipeline.switch, Switch):
-            _abort(context, "FAILED_PRECONDITION", "the switch runs no program yet")
-        return CommandTarget(pipeline.switch, self._ports, self._device.losses.counts)
+    def _target(self) -> CommandTarget:
+        switch = running(self._device.pipeline)
+        return CommandTarget(switch, self._ports, self._device.losses.counts)
+
+
+def running(pipeline: Pipeline | None) -> Switch:
+    """Return the switch that runs a pipeline. Raises RpcError where there is none."""
+    if pipeline is None or not isinstance(pipeline.switch, Switch):
+        raise RpcError("FAILED_PRECONDITION", "the switch runs no program yet")
+    return pipeline.switch
 
 
 _ESTABLISHED = "01"  # the state of a connection in /proc/net/tcp
@@ -151,20 +151,20 @@ def _hex_words(address: bytes) -> str:
     return "".join(f"{word:08X}" for (word,) in struct.iter_unpack("=I", address))
 
 
-def _parsed(request: bytes, context: grpc.ServicerContext) -> dict[str, Any]:
+def json_of(request: bytes) -> Any:
+    """Return what JSON says, None where it is none."""
     try:
-        wanted = json.loads(request)
+        return json.loads(request)
     except (ValueError, RecursionError):
-        wanted = None
+        return None
+
+
+def _parsed(request: bytes) -> dict[str, str]:
+    wanted = json_of(request)
     if (
         not isinstance(wanted, dict)
         or set(wanted) not in ({"text", "file"}, {"complete"})
         or not all(isinstance(value, str) for value in wanted.values())
     ):
-        _abort(context, "INVALID_ARGUMENT", f"expected a JSON object: {_FORMS}")
+        raise RpcError("INVALID_ARGUMENT", f"expected a JSON object: {_FORMS}")
     return wanted
-
-
-def _abort(context: grpc.ServicerContext, code: str, text: str) -> NoReturn:
-    context.abort(grpc.StatusCode[code], text)
-    raise AssertionError("abort raises")

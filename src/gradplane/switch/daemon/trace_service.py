@@ -15,18 +15,19 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any, NoReturn
+from typing import Any
 
 import grpc
 
 from gradplane.switch.daemon.clients import ACCEPTED, SERVICE, TRACE
+from gradplane.switch.daemon.command_service import json_of, running
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, service_handler
 from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
 from gradplane.switch.p4runtime.pipeline import Pipeline
+from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.packet_tracing import Tracing
 from gradplane.switch.source import CompileError
-from gradplane.switch.switch import Switch
 
 _KEYS: dict[str, type] = {"port": int, "where": str, "count": int}
 _CHECK = 0.2  # seconds between checks that the program is still the same
@@ -48,63 +49,49 @@ class TraceService:
         )
 
     def _trace(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
-        wanted = _parsed(request, context)
+        wanted = _parsed(request)
         if not self._free.acquire(blocking=False):
             what = f"{self._most} traces are active, the limit (--limit traces=N): end one"
-            _abort(context, "RESOURCE_EXHAUSTED", what)
+            raise RpcError("RESOURCE_EXHAUSTED", what)
         try:
             pipeline = self._device.pipeline
-            with closing(_tracing(pipeline, wanted, context)) as tracing:
+            with closing(_tracing(pipeline, wanted)) as tracing:
                 context.add_callback(tracing.close)
                 context.send_initial_metadata((ACCEPTED,))
-                yield from self._answers(tracing, pipeline, context)
+                yield from self._answers(tracing, pipeline)
         finally:
             self._free.release()
 
-    def _answers(
-        self, tracing: Tracing, pipeline: Pipeline | None, context: grpc.ServicerContext
-    ) -> Iterator[bytes]:
+    def _answers(self, tracing: Tracing, pipeline: Pipeline | None) -> Iterator[bytes]:
         while True:
             try:
                 trace = tracing.get(timeout=_CHECK)
             except TimeoutError:
                 if self._device.pipeline is not pipeline:
-                    _abort(context, "ABORTED", "another program was pushed to the switch")
+                    raise RpcError("ABORTED", "another program was pushed to the switch") from None
                 continue
             if trace is None:
                 return
             yield json.dumps({"text": trace.text(), "trace": trace.json()}).encode()
 
 
-def _parsed(request: bytes, context: grpc.ServicerContext) -> dict[str, Any]:
+def _parsed(request: bytes) -> dict[str, Any]:
     known = ", ".join(f"{key} ({kind.__name__})" for key, kind in _KEYS.items())
-    try:
-        wanted = json.loads(request)
-    except (ValueError, RecursionError):
-        wanted = None
+    wanted = json_of(request)
     if not isinstance(wanted, dict):
-        _abort(context, "INVALID_ARGUMENT", f"expected a JSON object with keys of {known}")
+        raise RpcError("INVALID_ARGUMENT", f"expected a JSON object with keys of {known}")
     for key, value in wanted.items():
         if type(value) is not _KEYS.get(key):
-            _abort(context, "INVALID_ARGUMENT", f"{key!r}: the keys are {known}")
+            raise RpcError("INVALID_ARGUMENT", f"{key!r}: the keys are {known}")
         if isinstance(value, int) and not 0 <= value < _MOST:
-            _abort(context, "INVALID_ARGUMENT", f"{key}: {value} is not within 0 to {_MOST - 1}")
+            raise RpcError("INVALID_ARGUMENT", f"{key}: {value} is not within 0 to {_MOST - 1}")
     return wanted
 
 
-def _tracing(
-    pipeline: Pipeline | None, wanted: dict[str, Any], context: grpc.ServicerContext
-) -> Tracing:
-    if pipeline is None or not isinstance(pipeline.switch, Switch):
-        _abort(context, "FAILED_PRECONDITION", "the switch runs no program yet")
+def _tracing(pipeline: Pipeline | None, wanted: dict[str, Any]) -> Tracing:
     try:
-        return pipeline.switch.tracing(**wanted)
+        return running(pipeline).tracing(**wanted)
     except CompileError as error:
-        _abort(context, "INVALID_ARGUMENT", str(error))
+        raise RpcError("INVALID_ARGUMENT", str(error)) from error
     except RecursionError:
-        _abort(context, "INVALID_ARGUMENT", "the filter is nested too deeply")
-
-
-def _abort(context: grpc.ServicerContext, code: str, text: str) -> NoReturn:
-    context.abort(grpc.StatusCode[code], text)
-    raise AssertionError("abort raises")
+        raise RpcError("INVALID_ARGUMENT", "the filter is nested too deeply") from None

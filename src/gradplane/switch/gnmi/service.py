@@ -30,7 +30,7 @@ from gradplane.switch.gnmi.interfaces import (
     path_text,
     subtrees,
 )
-from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, end_rpc, service_handler
+from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, service_handler
 from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
 from gradplane.switch.p4runtime.response_streams import ResponseStream, StreamSlots
 from gradplane.switch.p4runtime.status_errors import RpcError, internal_error
@@ -177,8 +177,6 @@ class GnmiService:
         try:
             with self._streams.use(stream):
                 yield from stream.serve(requests, take, closed.set, "gnmi stream", context)
-        except RpcError as error:
-            end_rpc(context, error, None)
         finally:
             closed.set()
 
@@ -439,14 +437,4 @@ def _boolean(leaf: str, value: object) -> bool:
 def _answered(
     answer: Callable[..., object],
 ) -> Callable[[object, grpc.ServicerContext], object]:
-    """Return a method that ends the call with the errors that `answer` raises."""
-
-    def method(request: object, context: grpc.ServicerContext) -> object:
-        try:
-            return answer(request)
-        except RpcError as error:
-            end_rpc(context, error, None)
-        except Exception as error:
-            end_rpc(context, internal_error(error, "a gNMI request"), None)
-
-    return method
+    return lambda request, context: answer(request)

@@ -23,7 +23,7 @@ import grpc
 from google.protobuf.message import DecodeError, Message
 
 from gradplane.switch.p4runtime.limits import Limits
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, internal_error
 
 M = TypeVar("M", bound=Message)
 
@@ -196,16 +196,52 @@ class Gate:
                 yield answer
 
 
+Details = Callable[[BatchError], bytes]
+"""Returns the details of a status, a google.rpc.Status."""
+
+
 def service_handler(
-    service: str, methods: Mapping[str, RpcMethod], gate: Gate
+    service: str, methods: Mapping[str, RpcMethod], gate: Gate, details: Details | None = None
 ) -> grpc.GenericRpcHandler:
-    """Return the handler of a service, by the methods' names."""
-    return grpc.method_handlers_generic_handler(
-        service, {n: _method_handler(f"/{service}/{n}", m, gate) for n, m in methods.items()}
-    )
+    """Return the handler of a service, by the methods' names. A call ends with the RpcError that
+    its method raises, and where that is another error, a fault of ours, with INTERNAL."""
+    handlers = {}
+    for name, method in methods.items():
+        place = f"/{service}/{name}"
+        handlers[name] = _method_handler(place, _ending(place, method, details), gate)
+    return grpc.method_handlers_generic_handler(service, handlers)
 
 
-def end_rpc(context: grpc.ServicerContext, error: RpcError, details: bytes | None) -> NoReturn:
+def _ending(name: str, method: RpcMethod, details: Details | None) -> RpcMethod:
+    @contextmanager
+    def ending(context: grpc.ServicerContext) -> Iterator[None]:
+        try:
+            yield
+            return
+        except grpc.RpcError:  # the client has ended the call
+            raise
+        except RpcError as error:
+            failure = error
+        except Exception as error:
+            failure = internal_error(error, name)
+        if details is not None and isinstance(failure, BatchError):
+            _end_rpc(context, failure, details(failure))
+        _end_rpc(context, failure)
+
+    def answer(request: Any, context: grpc.ServicerContext) -> Any:
+        with ending(context):
+            return method.handler(request, context)
+
+    def answers(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+        with ending(context):
+            yield from method.handler(request, context)
+
+    return method._replace(handler=answers if method.responses else answer)
+
+
+def _end_rpc(
+    context: grpc.ServicerContext, error: RpcError, details: bytes | None = None
+) -> NoReturn:
     """End the RPC with an error; the trailing metadata has its details, a google.rpc.Status."""
     trailing = () if details is None else ((_STATUS_KEY, details),)
     context.abort_with_status(_Status(grpc.StatusCode[error.code], error.message, trailing))
@@ -230,7 +266,7 @@ def _method_handler(name: str, method: RpcMethod, gate: Gate) -> grpc.RpcMethodH
             with gate.call():
                 return method.handler(request, context)
         except RpcError as error:
-            end_rpc(context, error, None)
+            _end_rpc(context, error)
 
     def of_one_with_many(requests: Iterator[bytes], context: grpc.ServicerContext) -> Any:
         try:
@@ -238,7 +274,7 @@ def _method_handler(name: str, method: RpcMethod, gate: Gate) -> grpc.RpcMethodH
             with gate.call(read=True):
                 yield from gate.sent(method.handler(request, context), context)
         except RpcError as error:
-            end_rpc(context, error, None)
+            _end_rpc(context, error)
 
     serialize = None if method.response is None else methodcaller("SerializeToString")
     if method.requests:

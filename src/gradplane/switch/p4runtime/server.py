@@ -14,18 +14,19 @@ import ssl
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, Self
 
 import grpc
 from google.protobuf.message import Message as ProtobufMessage
 
 from gradplane._p4runtime import p4r
 from gradplane.switch.p4runtime.device import Device
-from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, end_rpc, service_handler
+from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, service_handler
 from gradplane.switch.p4runtime.limits import DEFAULT_ADDRESS, DEFAULT_LIMITS, Limits
 from gradplane.switch.p4runtime.response_streams import (
     ResponseStream,
@@ -33,12 +34,7 @@ from gradplane.switch.p4runtime.response_streams import (
     deliver,
 )
 from gradplane.switch.p4runtime.service import P4RuntimeService
-from gradplane.switch.p4runtime.status_errors import (
-    BatchError,
-    RpcError,
-    internal_error,
-    rpc_status_of,
-)
+from gradplane.switch.p4runtime.status_errors import rpc_status_of
 from gradplane.switch.runtime.control_messages import Message, kind_of_message
 
 _TICK = 0.02  # seconds between checks for due digests and idle entries
@@ -86,51 +82,32 @@ class ServerTls:
         return grpc.ssl_server_credentials([(key, cert)], authority, self.client_auth)
 
 
-class P4RuntimeServer:
-    """Serves `device` on `address` ("host:port"; port 0 for a free one) from `start` to `stop`.
+class DeviceServer(ABC):
+    """A gRPC server of `device` on `address` ("host:port"; port 0 for a free one), from `start` to
+    `stop`. option: the command line's for the address. streams: long calls of other services."""
 
-    others: make the handlers of further gRPC services on the same address, which have at most
-    `streams` long calls. also: further addresses with the same services, without `tls`, so they
-    must be on loopback, or Unix sockets ("unix:PATH"), which only their owner can open.
-    """
+    name: ClassVar[str]
+    option: ClassVar[str]
 
     def __init__(
-        self,
-        device: Device,
-        address: str = DEFAULT_ADDRESS,
-        others: Sequence[Callable[[Gate], grpc.GenericRpcHandler]] = (),
-        streams: int = 0,
-        also: Sequence[str] = (),
-        tls: ServerTls | None = None,
-        limits: Limits = DEFAULT_LIMITS,
+        self, device: Device, address: str, tls: ServerTls | None, limits: Limits, streams: int = 0
     ) -> None:
         self.device = device
-        self.service = P4RuntimeService(device, limits)
         self.address = address
-        self._also = also
         self._tls = tls
-        self._lock = device.lock
         self._streams = StreamSlots(limits.streams)
-        self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
-        self._passed = 0  # messages, since the last tick
-        self._interval: float | None = None  # of turns, while it is shorter
-        self._notifier = threading.Thread(target=self._notify, name="p4runtime notifier")
         self._gate = Gate(limits)
-        self._server, self._pool = self._gate.server("p4runtime", limits.streams + streams)
-        handlers = [make(self._gate) for make in others]
-        self._server.add_generic_rpc_handlers((self._handler(), *handlers))
+        self._server, self._pool = self._gate.server(self.name, limits.streams + streams)
 
     def start(self) -> int:
         """Accept requests and return the port; raise ServerError if the address cannot be used."""
-        port = self._listen_on(self.address, self._tls)
-        for address in self._also:
-            self._listen_on(address)
+        port = self._listen_on(self.address, self.option, self._tls)
         if self.address.endswith(":0"):
             self.address = f"{self.address[:-1]}{port}"
-        self.device.listener = self._put_aside
+        self.device.listener = self._listener()
         if self.device.pipeline is not None:
             self.device.pipeline.state.listener = self.device.listener
-        self._notifier.start()
+        self._begin()
         self._server.start()
         return port
 
@@ -138,71 +115,37 @@ class P4RuntimeServer:
         """End all streams and refuse new requests."""
         # A bound, so that an RPC which does not end cannot keep the switch from ending.
         self._server.stop(grace=_GRACE).wait(2 * _GRACE)
-        self._messages.put(None)
-        self._notifier.join()
-        self._hurry(False)
+        self._end()
         self._pool.shutdown()
-        for address in self._also:
-            if address.startswith(_UNIX):
-                Path(address.removeprefix(_UNIX)).unlink(missing_ok=True)
 
-    def __enter__(self) -> P4RuntimeServer:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self.stop()
 
-    # -- the RPCs --------------------------------------------------------------------------------
+    @abstractmethod
+    def _listener(self) -> Callable[[Message], None]:
+        """Return what takes the messages of the switch, from the thread that runs packets."""
 
-    def _handler(self) -> grpc.GenericRpcHandler:
-        service = self.service
-        unary = {
-            "Write": service.write,
-            "SetForwardingPipelineConfig": service.set_pipeline,
-            "GetForwardingPipelineConfig": service.get_pipeline,
-            "Capabilities": service.capabilities,
-        }
-        bulk = {"Write": _UPDATES, "SetForwardingPipelineConfig": _CONFIG}
-        methods = {
-            name: RpcMethod(
-                partial(self._unary, answer), *_messages_of(name), bulk=bulk.get(name, 0),
-                large=service.is_primary,
-            )
-            for name, answer in unary.items()
-        }  # fmt: skip
-        streams = _messages_of("StreamMessage")
-        methods["Read"] = RpcMethod(self._read, *_messages_of("Read"), responses=True)
-        methods["StreamChannel"] = RpcMethod(self._stream, *streams, requests=True, responses=True)
-        return service_handler(_SERVICE, methods, self._gate)
+    @abstractmethod
+    def _begin(self) -> None:
+        """Start the server's threads."""
 
-    def _read(
-        self, request: p4r.ReadRequest, context: grpc.ServicerContext
-    ) -> Iterator[p4r.ReadResponse]:
-        """Yield the answers as they are made: the device is free for others between them."""
-        try:
-            with self._lock:
-                answers = self.service.read(request)
-            yield from self.device.parts(answers)
-        except RpcError as error:
-            _abort(context, error)
-        except Exception as error:
-            _abort(context, internal_error(error, "a read"))
+    @abstractmethod
+    def _end(self) -> None:
+        """End them."""
 
-    def _stream(
-        self, requests: Iterable[p4r.StreamMessageRequest], context: grpc.ServicerContext
-    ) -> Iterator[p4r.StreamMessageResponse]:
-        stream = ResponseStream(self.device.losses, self._gate.limits.waiting)
-        handle, closed = partial(self._take, stream), partial(self._close, stream)
-        try:
-            with self._streams.use(stream):
-                yield from stream.serve(requests, handle, closed, "p4runtime stream", context)
-        except RpcError as error:
-            _abort(context, error)
+    @abstractmethod
+    def _take(self, stream: ResponseStream, request: Any) -> None:
+        """Handle a message on a stream. Raises RpcError."""
 
-    # -- parts -----------------------------------------------------------------------------------
+    @abstractmethod
+    def _close(self, stream: ResponseStream) -> None:
+        """Forget a stream."""
 
-    def _listen_on(self, address: str, tls: ServerTls | None = None) -> int:
+    def _listen_on(self, address: str, option: str, tls: ServerTls | None = None) -> int:
         credentials = None if tls is None else tls.credentials()
         try:
             check_free(address)
@@ -218,23 +161,108 @@ class P4RuntimeServer:
             else:
                 port = self._server.add_secure_port(address, credentials)
         except (OSError, RuntimeError) as error:
-            option = "--grpc-server-addr HOST:PORT (port 0: any free one)"
-            if address in self._also:
-                option = "--thrift-port PORT"
-            if address.startswith(_UNIX):
-                option = "--unix-socket PATH"
             raise cannot_listen(address, error, option) from error
         return port
 
-    def _unary(self, handler: Any, request: Any, context: grpc.ServicerContext) -> Any:
-        try:
+    def _in_turn(self, answer: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the handler of a request that has the device for itself."""
+
+        def handler(request: Any, context: grpc.ServicerContext) -> Any:
             with self.device.turn():
-                return handler(request)
-        except RpcError as error:
-            failure = error
-        except Exception as error:
-            failure = internal_error(error, type(request).__name__)
-        _abort(context, failure)
+                return answer(request)
+
+        return handler
+
+    def _stream(self, requests: Iterable[Any], context: grpc.ServicerContext) -> Iterator[Any]:
+        stream = ResponseStream(self.device.losses, self._gate.limits.waiting)
+        handle, closed = partial(self._take, stream), partial(self._close, stream)
+        with self._streams.use(stream):
+            yield from stream.serve(requests, handle, closed, f"{self.name} stream", context)
+
+
+class P4RuntimeServer(DeviceServer):
+    """Serves P4Runtime.
+
+    others: make the handlers of further gRPC services on the same address, which have at most
+    `streams` long calls. also: further addresses with the same services, without `tls`, so they
+    must be on loopback, or Unix sockets ("unix:PATH"), which only their owner can open.
+    """
+
+    name = "p4runtime"
+    option = "--grpc-server-addr HOST:PORT (port 0: any free one)"
+
+    def __init__(
+        self,
+        device: Device,
+        address: str = DEFAULT_ADDRESS,
+        others: Sequence[Callable[[Gate], grpc.GenericRpcHandler]] = (),
+        streams: int = 0,
+        also: Sequence[str] = (),
+        tls: ServerTls | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        super().__init__(device, address, tls, limits, streams)
+        self.service = P4RuntimeService(device, limits)
+        self._also = also
+        self._lock = device.lock
+        self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._passed = 0  # messages, since the last tick
+        self._interval: float | None = None  # of turns, while it is shorter
+        self._notifier = threading.Thread(target=self._notify, name="p4runtime notifier")
+        handlers = [make(self._gate) for make in others]
+        self._server.add_generic_rpc_handlers((self._handler(), *handlers))
+
+    def _listener(self) -> Callable[[Message], None]:
+        return self._put_aside
+
+    def _begin(self) -> None:
+        for address in self._also:
+            unix = address.startswith(_UNIX)
+            self._listen_on(address, "--unix-socket PATH" if unix else "--thrift-port PORT")
+        self._notifier.start()
+
+    def _end(self) -> None:
+        self._messages.put(None)
+        self._notifier.join()
+        self._hurry(False)
+        for address in self._also:
+            if address.startswith(_UNIX):
+                Path(address.removeprefix(_UNIX)).unlink(missing_ok=True)
+
+    # -- the RPCs --------------------------------------------------------------------------------
+
+    def _handler(self) -> grpc.GenericRpcHandler:
+        service = self.service
+        unary = {
+            "Write": service.write,
+            "SetForwardingPipelineConfig": service.set_pipeline,
+            "GetForwardingPipelineConfig": service.get_pipeline,
+            "Capabilities": service.capabilities,
+        }
+        bulk = {"Write": _UPDATES, "SetForwardingPipelineConfig": _CONFIG}
+        methods = {
+            name: RpcMethod(
+                self._in_turn(answer), *_messages_of(name), bulk=bulk.get(name, 0),
+                large=service.is_primary,
+            )
+            for name, answer in unary.items()
+        }  # fmt: skip
+        streams = _messages_of("StreamMessage")
+        methods["Read"] = RpcMethod(self._read, *_messages_of("Read"), responses=True)
+        methods["StreamChannel"] = RpcMethod(self._stream, *streams, requests=True, responses=True)
+        return service_handler(
+            _SERVICE, methods, self._gate, lambda error: rpc_status_of(error).SerializeToString()
+        )
+
+    def _read(
+        self, request: p4r.ReadRequest, context: grpc.ServicerContext
+    ) -> Iterator[p4r.ReadResponse]:
+        """Yield the answers as they are made: the device is free for others between them."""
+        with self._lock:
+            answers = self.service.read(request)
+        yield from self.device.parts(answers)
+
+    # -- parts -----------------------------------------------------------------------------------
 
     def _take(self, stream: ResponseStream, request: p4r.StreamMessageRequest) -> None:
         with self._lock:
@@ -347,9 +375,3 @@ def check_free(address: str) -> None:
 def _messages_of(name: str) -> tuple[type[ProtobufMessage], type[ProtobufMessage]]:
     """Return the types of a method's request and response."""
     return getattr(p4r, f"{name}Request"), getattr(p4r, f"{name}Response")
-
-
-def _abort(context: grpc.ServicerContext, error: RpcError) -> NoReturn:
-    """End the RPC; the details of a BatchError go into the trailing metadata."""
-    details = rpc_status_of(error).SerializeToString() if isinstance(error, BatchError) else None
-    end_rpc(context, error, details)
