@@ -25,6 +25,9 @@ from gradplane.runs.run_experiment import run
 
 # Tests start many processes; without bytecode files each would compile all its modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Triton's kernels are interpreted. It asks once, when it is imported, which PyTorch's compiler
+# does, too.
+os.environ["TRITON_INTERPRET"] = "1"
 # Ten thousand tests are objects that are kept, and tests that compile programs make many: garbage
 # collection took a fifth of the processor time of tests/switch.
 gc.set_threshold(1_000_000, 20, 20)

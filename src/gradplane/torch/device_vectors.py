@@ -99,16 +99,16 @@ class Coder:
         """Begin with the norms of all pieces, of the vector and what earlier ones left unsent."""
         grid = _grid(codec)
         assert grid is not None, codec
-        from gradplane.torch import triton_kernels
+        from gradplane.torch import triton_thc
 
-        self._triton, self._codec, self._grid = triton_kernels, codec, grid
+        self._triton, self._codec, self._grid = triton_thc, codec, grid
         self._feedback, self._device = codec is not grid, vector.tensor.device
         self._places = {part.start: k for k, part in enumerate(grid.partitions(vector.size))}
         with beside(self._device, vector.ready):
             self._total = vector.tensor
             if self._feedback:
                 self._total = self._total + self._unsent(states)
-            self._sums = _Fetch(triton_kernels.norm_sums(grid, self._total))
+            self._sums = _Fetch(triton_thc.norm_sums(grid, self._total))
 
     def _unsent(self, states: Sequence[Any] | None) -> torch.Tensor:
         if not states:

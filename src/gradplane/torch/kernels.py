@@ -1,8 +1,8 @@
-"""THC's hot kernels on torch tensors, on whatever device these are, equal to the codecs to the bit.
+"""The codecs on torch tensors, on whatever device these are, equal to the bit.
 
-CUDA tensors take the kernels of `triton_kernels` where Triton is installed, others those of torch's
-own operations here, `plain_codes` and `plain_mean`: every step of them is a float32 operation in
-the codec's order, or an integer one.
+CUDA tensors take kernels in Triton where it is installed. Others go through the codecs, but for
+THC's kernels of torch's own operations here, `plain_codes` and `plain_mean`: every step of them is
+a float32 operation in the codec's order, or an integer one.
 """
 
 from __future__ import annotations
@@ -13,16 +13,55 @@ from typing import Any
 import torch
 
 from gradplane import _splitmix64
-from gradplane.codecs import code_bits, key
+from gradplane.codecs import Codec, code_bits, key
+from gradplane.codecs._feedback import Residual
 from gradplane.codecs._grid import GridCodec
 from gradplane.codecs._quantise import cells
+from gradplane.codecs.threelc import ThreeLC
 
 _BOUND = 2.0**100  # as in codecs/_hadamard.py
 
 
+def encode(
+    codec: Codec,
+    x: torch.Tensor,
+    shared: torch.Tensor | None = None,
+    seed: int = 0,
+    state: Any = None,
+    worker: int = 0,
+) -> tuple[torch.Tensor, Any]:
+    """Return `codec.encode` of float32[n]: bytes, uint8 on the device of x, and the new state.
+
+    state: as the codec's, but of 3LC the error of earlier rounds, float32[n], or None for zeros.
+    CodecError as the codec raises it."""
+    one = _triton(x, "triton_codecs")
+    if one is not None and one.has(codec):
+        found = one.encode(codec, x, shared, seed, state, worker)
+        if found is not None:
+            made: tuple[torch.Tensor, Any] = found
+            return made
+    error = isinstance(codec, ThreeLC) and codec.accumulate
+    if error:
+        state = codec.start(x.numel()) if state is None else Residual(state.cpu().numpy(), None)
+    values = x.detach().reshape(-1).cpu().numpy()
+    data, state = codec.encode(values, _array(shared), seed, state, worker)
+    after = torch.from_numpy(state.error).to(x.device) if error else state
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8).to(x.device), after
+
+
+def decode(codec: Codec, data: torch.Tensor, n: int) -> torch.Tensor:
+    """Return `codec.decode` of bytes, uint8: float32[n] on their device. CodecError as its."""
+    one = _triton(data, "triton_codecs")
+    if one is not None and one.has(codec):
+        values: torch.Tensor | None = one.decode(codec, data, n)
+        if values is not None:
+            return values
+    return torch.from_numpy(codec.decode(data.cpu().numpy().tobytes(), n)).to(data.device)
+
+
 def thc_norms(codec: GridCodec, x: torch.Tensor) -> torch.Tensor:
     """Return `codec.local`, float32[partitions] in the CPU's memory, of float32[n]."""
-    if (faster := _triton_kernels(x)) is not None:
+    if (faster := _triton(x, "triton_thc")) is not None:
         norms: torch.Tensor = faster.norms(codec, x)
         return norms
     return torch.from_numpy(codec.local(x.detach().cpu().numpy()))
@@ -35,7 +74,7 @@ def thc_codes(
 
     shared: float32, the workers' largest norm of each partition, as from `codec.combine`.
     """
-    one = _triton_kernels(x)
+    one = _triton(x, "triton_thc")
     return (one.codes if one else plain_codes)(codec, x, shared, seed, worker)
 
 
@@ -43,17 +82,19 @@ def thc_mean(
     codec: GridCodec, sums: torch.Tensor, n: int, count: int, shared: torch.Tensor, seed: int = 0
 ) -> torch.Tensor:
     """Return `codec.decode_sum`: the mean, float32[n], of `count` workers' looked-up codes."""
-    one = _triton_kernels(sums)
+    one = _triton(sums, "triton_thc")
     return (one.mean if one else plain_mean)(codec, sums, n, count, shared, seed)
 
 
-def _triton_kernels(x: torch.Tensor) -> Any:
-    """Return the module of Triton's kernels, for a CUDA tensor; None where it is not installed."""
+def _triton(x: torch.Tensor, module: str) -> Any:
+    """Return a module of Triton's kernels, for a CUDA tensor; None where it is not installed."""
     if not x.is_cuda or importlib.util.find_spec("triton") is None:
         return None
-    from gradplane.torch import triton_kernels
+    return importlib.import_module(f"gradplane.torch.{module}")
 
-    return triton_kernels
+
+def _array(shared: torch.Tensor | None) -> Any:
+    return None if shared is None else shared.cpu().numpy()
 
 
 def plain_codes(

@@ -8,10 +8,8 @@ stays in the cache of an H100. All partitions are in the same launches, whatever
 say of each row whose it is, and stages beyond a partition's size do nothing.
 
 Every float operation is one of the codec's own, in its order. Launches forbid fused
-multiplications (`_EXACT`), a division is div_rn, and square roots are the host's. A sum's 8 chains
+multiplications (`EXACT`), a division is div_rn, and square roots are the host's. A sum's 8 chains
 of a norm are those of codecs/_hadamard.py. docs/pytorch.md says what differs without such care.
-
-This module imports triton: nothing else does, and `kernels` takes it for CUDA tensors only.
 """
 
 from __future__ import annotations
@@ -25,34 +23,28 @@ import torch
 import triton
 import triton.language as tl
 
-from gradplane import _splitmix64
 from gradplane.codecs import CodecError, code_bits, key
 from gradplane.codecs._grid import GridCodec
 from gradplane.codecs._quantise import cells
+from gradplane.torch.triton_launch import GOLDEN, launch, mix, on, ready, signed
 
 ROW = 1024  # lanes of a row, and the most rows of a partition
 BATCH = 8 * ROW * ROW  # lanes between the two launches
 _TILE = 8192  # lanes of a program of the second launch: more would not fit its registers
 _ROWS = 4  # rows of a program of the first
 _UNROLL = 32  # values of a chain of squares that are loaded at once
-_EXACT = {"enable_fp_fusion": False}
 
 _ROW = tl.constexpr(ROW)
 _WORDS = tl.constexpr(ROW // 64)  # of 64 signs, in a row
-_GOLDEN = tl.constexpr(_splitmix64.GOLDEN)
-_S1, _S2 = (tl.constexpr(shift) for shift, _ in _splitmix64.STEPS)
-_M1, _M2 = (tl.constexpr(factor) for _, factor in _splitmix64.STEPS)
-_S3 = tl.constexpr(_splitmix64.LAST_SHIFT)
 _FIELDS = tl.constexpr(5)  # numbers of a partition, see _bounds()
 
 
 def norm_sums(codec: GridCodec, x: torch.Tensor) -> torch.Tensor:
     """Return float64[partitions, 8]: sums of the squares of every eighth value of a partition."""
-    x = _ready(x)
+    x = ready(x)
     bounds = _tables(codec, x.numel(), x.device).bounds
     out = x.new_empty((len(bounds), 8), dtype=torch.float64)
-    with torch.cuda.device_of(x):
-        _squares[(len(bounds),)](x, bounds, out, UNROLL=_UNROLL, num_warps=1, **_EXACT)
+    launch(_squares, (len(bounds),), x, bounds, out, UNROLL=_UNROLL, num_warps=1)
     return out
 
 
@@ -87,28 +79,23 @@ def codes(
     packed: bool = False,
 ) -> torch.Tensor:
     """Return `codec.codes`, uint8[lanes(n)] of float32[n]; or packed in fields as it packs them."""
-    x, lanes = _ready(x), codec.lanes(x.numel())
+    x, lanes = ready(x), codec.lanes(x.numel())
     width = code_bits(1 << codec._field_bits) if packed else 8
     out = x.new_empty(-(-lanes * width // 8), dtype=torch.uint8)
     tables = _tables(codec, x.numel(), x.device)
     norm = _float64(codec, shared, x.numel())
     with np.errstate(divide="ignore"):
         scale = np.where(norm == 0, 0, codec.granularity / (2 * codec.threshold * norm))
-    scales, signs = _on(scale, x.device), _signs_keys(seed, len(norm), x.device)
+    scales, signs = on(scale, x.device), _signs_keys(seed, len(norm), x.device)
     found = _cells(codec, x.device)
-    rounding = _signed(key(seed, worker, "rounding"))
+    rounding = signed(key(seed, worker, "rounding"))
     grid = x.new_empty(min(BATCH, -(-lanes // ROW) * ROW))
-    with torch.cuda.device_of(x):
-        for first, stop in _batches(lanes):
-            rows, tiles, within, between = _launches(first, stop)
-            _flip_rows[rows](
-                *(x, tables.part, tables.bounds, signs, scales, grid, first, stop), **within
-            )
-            _round_columns[tiles](
-                *(grid, tables.part, tables.bounds, found, found.numel(), out, rounding),
-                *(first, stop),
-                **dict(WIDTH=width, **between),
-            )
+    where = tables.part, tables.bounds
+    for first, stop in _batches(lanes):
+        rows, tiles, within, between = _launches(first, stop)
+        launch(_flip_rows, rows, x, *where, signs, scales, grid, first, stop, **within)
+        rounds = found, found.numel(), out, rounding, first, stop
+        launch(_round_columns, tiles, grid, *where, *rounds, WIDTH=width, **between)
     return out
 
 
@@ -128,22 +115,17 @@ def mean(
     tables = _tables(codec, n, device)
     sizes = np.array([part.lanes for part in codec.partitions(n)], np.float64)
     scale = codec.threshold * _float64(codec, shared, n) / codec.granularity / sizes
-    scales, signs = _on(scale, device), _signs_keys(seed, len(sizes), device)
+    scales, signs = on(scale, device), _signs_keys(seed, len(sizes), device)
     each = isinstance(count, torch.Tensor)
     workers = count if isinstance(count, torch.Tensor) else float(count)
     out = torch.empty(n, dtype=torch.float32, device=device)
     grid = out.new_empty(min(BATCH, -(-lanes // ROW) * ROW))
-    with torch.cuda.device_of(sums):
-        for first, stop in _batches(lanes):
-            rows, tiles, within, between = _launches(first, stop)
-            _centre_rows[rows](
-                *(sums, workers, codec.granularity, tables.part, tables.bounds, grid),
-                *(first, stop),
-                **dict(EACH=each, **within),
-            )
-            _flip_columns[tiles](
-                *(grid, tables.part, tables.bounds, signs, scales, out, first, stop), **between
-            )
+    where = tables.part, tables.bounds
+    for first, stop in _batches(lanes):
+        rows, tiles, within, between = _launches(first, stop)
+        steps = sums, workers, codec.granularity
+        launch(_centre_rows, rows, *steps, *where, grid, first, stop, EACH=each, **within)
+        launch(_flip_columns, tiles, grid, *where, signs, scales, out, first, stop, **between)
     return out
 
 
@@ -154,8 +136,8 @@ class _Tables:
         parts = codec.partitions(n)
         rows = [-(-part.lanes // ROW) for part in parts]
         owner = np.repeat(np.arange(len(parts), dtype=np.int32), rows)
-        self.part = _on(owner, device)
-        self.bounds = _on(_bounds(parts), device)
+        self.part = on(owner, device)
+        self.bounds = on(_bounds(parts), device)
 
 
 def _bounds(parts: Any) -> Any:
@@ -171,34 +153,19 @@ def _tables(codec: GridCodec, n: int, device: torch.device) -> _Tables:
 
 @functools.lru_cache(maxsize=64)
 def _cells(codec: GridCodec, device: torch.device) -> torch.Tensor:
-    return _on(cells(codec.table), device)
+    return on(cells(codec.table), device)
 
 
 @functools.lru_cache(maxsize=256)
 def _signs_keys(seed: int, count: int, device: torch.device) -> torch.Tensor:
     """Return the keys of the partitions' signs, uint64 in int64."""
     spins = (key(seed, "rotation", k) & 0xFFFFFFFF for k in range(count))
-    return _on(np.array([_signed(key(spin, "signs")) for spin in spins], np.int64), device)
-
-
-def _on(values: Any, device: torch.device) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(values)).to(device)
-
-
-def _ready(x: torch.Tensor) -> torch.Tensor:
-    """Return float32[n] one behind the other in memory; CodecError for another type."""
-    if x.dtype != torch.float32:
-        raise CodecError(f"expected float32, got {x.dtype}: use x.float()")
-    return x.detach().reshape(-1).contiguous()
+    return on(np.array([signed(key(spin, "signs")) for spin in spins], np.int64), device)
 
 
 def _float64(codec: GridCodec, shared: torch.Tensor, n: int) -> Any:
     """Return the shared statistic of n values in float64; CodecError where it is not one."""
     return codec._shared(shared.detach().cpu().numpy(), n).astype(np.float64)
-
-
-def _signed(word: int) -> int:
-    return word - 2**64 if word >> 63 else word
 
 
 def _batches(lanes: int) -> Iterator[tuple[int, int]]:
@@ -228,7 +195,7 @@ def _launches(first: int, stop: int) -> _Launches:
     within = {"ROWS": _ROWS, "WHOLE": lanes % ROW == 0, "num_warps": 4}
     between = {"HIGH": high, "WIDE": wide, "WHOLE": whole, "num_warps": warps}
     tiles = -(-rows // high), ROW // wide
-    return _Launches((-(-rows // _ROWS),), tiles, within | _EXACT, between | _EXACT)
+    return _Launches((-(-rows // _ROWS),), tiles, within, between)
 
 
 # The launches
@@ -292,7 +259,7 @@ def _round_columns(
     found = tl.load(cells + cell)
     low = (found & 4095).to(tl.float32)
     gap = ((found >> 12) & 4095).to(tl.float32)
-    word = _mix(key.to(tl.uint64) + (lane + 1).to(tl.uint64) * _GOLDEN)
+    word = mix(key.to(tl.uint64) + (lane + 1).to(tl.uint64) * GOLDEN)
     uniform = (word >> 40).to(tl.int32).to(tl.float32) * 5.9604644775390625e-08  # 2^-24
     up = uniform * gap < value - low
     code = ((found >> 24) & 255) + up.to(tl.int32)
@@ -423,15 +390,7 @@ def _signs(keys, words, column, ROWS: tl.constexpr, WIDE: tl.constexpr):
     count: tl.constexpr = (WIDE + 63) // 64
     each: tl.constexpr = WIDE // count
     number = words[:, None] + (column // 64 + tl.arange(0, count))[None, :] + 1
-    word = _mix(keys.to(tl.uint64)[:, None] + number.to(tl.uint64) * _GOLDEN)
+    word = mix(keys.to(tl.uint64)[:, None] + number.to(tl.uint64) * GOLDEN)
     shift = (column % 64 + tl.arange(0, each)).to(tl.uint64)
     bits = (word[:, :, None] >> shift[None, None, :]) & 1
     return tl.reshape(bits, [ROWS, WIDE])
-
-
-@triton.jit
-def _mix(z):
-    """Return SplitMix64's words of uint64 arguments."""
-    z = (z ^ (z >> _S1)) * _M1
-    z = (z ^ (z >> _S2)) * _M2
-    return z ^ (z >> _S3)

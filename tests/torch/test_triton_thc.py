@@ -1,11 +1,6 @@
-"""The Triton kernels: interpreted, beside the codecs, bit for bit; and what they compile to."""
+"""THC's kernels in Triton: interpreted, beside the codecs, bit for bit; and selfcheck."""
 
-import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,15 +12,11 @@ PIECES = (0, 1, 2, 31, 64, 777, 1023, 1024, 1025, 2048, 3000, 7 * 1024 + 1, 13 *
 
 @pytest.fixture(scope="module", autouse=True)
 def imported():
-    """Import the kernels as the interpreter's: Triton asks once, when a kernel is defined."""
+    """Import what may not be installed."""
     global torch, kernels
     torch = pytest.importorskip("torch", reason="needs PyTorch: pip install gradplane[torch]")
     pytest.importorskip("triton", reason="needs Triton: pip install gradplane[gpu]")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRITON_INTERPRET", "1")
-        from gradplane.torch import triton_kernels as kernels
-
-        yield
+    from gradplane.torch import triton_thc as kernels
 
 
 def vectors(n, workers, seed=0, size=1.0):
@@ -145,61 +136,29 @@ def test_a_norm_beyond_float32_is_the_codecs_error():
 
 
 def test_selfcheck_says_which_kernel_differs(monkeypatch, capsys):
-    from gradplane.torch import selfcheck
+    from gradplane.torch import kernel_rows, selfcheck
 
-    monkeypatch.setattr(selfcheck, "SMALL", (1, 777))
+    some = [row for row in kernel_rows.ROWS if row.name.startswith(("THC, means", "int8"))]
+    monkeypatch.setattr(kernel_rows, "ROWS", some)
+    monkeypatch.setattr(selfcheck, "SMALL", (1, 77))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert selfcheck.main() == 0
     header, *lines = capsys.readouterr().out.splitlines()
     assert header.startswith("gradplane ") and header.endswith(", interpreted")
-    assert len(lines) == 7 and all(" equal: " in line for line in lines)
+    assert len(lines) == 2 + len(some) and all(" equal: " in line for line in lines)
     monkeypatch.setattr(kernels, "mean", lambda *_: torch.zeros(1))
     assert selfcheck.main() == 1
     shown = capsys.readouterr().out
-    differ = re.findall("^(.*?) +DIFFERENT: [01] of", shown, re.M)
-    assert differ == ["means", "means, workers missing"]
+    differ = re.findall("^(.*?) +DIFFERENT: 0 of", shown, re.M)
+    assert differ == ["THC, means", "THC, means, workers missing"]
 
 
 def test_selfcheck_without_triton(monkeypatch, capsys):
     from gradplane.torch import selfcheck
 
     monkeypatch.setattr(selfcheck, "SMALL", (777,))
-    monkeypatch.setattr(selfcheck, "_triton", lambda: None)
+    monkeypatch.setattr(selfcheck, "_rows", lambda: None)
     assert selfcheck.main() == 0
     assert "no Triton: its kernels are not checked (pip install gradplane[gpu])" in (
         capsys.readouterr().out
     )
-
-
-# Compiled for sm_90
-
-DIVIDES = "centre"
-ARITHMETIC = re.compile(r"(add|sub|mul|div|fma|mad|sqrt|rcp|rsqrt|ex2|lg2|sin|cos|tanh)\.")
-FUSED = re.compile(r"(F|D)FMA|MUFU")
-
-
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
-    script = Path(__file__).with_name("ptx.py")
-    cache = {"TRITON_CACHE_DIR": str(tmp_path_factory.mktemp("triton"))}
-    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"} | cache
-    done = subprocess.run(
-        [sys.executable, script], env=environment, capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
-
-
-def test_float_instructions_round_once_and_to_nearest(compiled):
-    for name, found in compiled.items():
-        floats = {op for op in found["ptx"] if re.search(r"\.f(16|32|64)\b", op)}
-        assert floats and not any("ftz" in op or "approx" in op or "full" in op for op in floats)
-        exact = {"add.rn", "sub.rn", "mul.rn"} | ({"div.rn"} if name.startswith(DIVIDES) else set())
-        used = {op.rpartition(".")[0] for op in floats if ARITHMETIC.match(op)}
-        assert used <= exact, name
-
-
-def test_ptxas_fuses_nothing_but_in_the_division(compiled):
-    """div.rn, which is exact, consists of a reciprocal and fused corrections on every GPU."""
-    for name, found in compiled.items():
-        fused = {op for op in found["sass"] if FUSED.match(op)}
-        assert found["sass"] and (not fused or name.startswith(DIVIDES)), (name, fused)

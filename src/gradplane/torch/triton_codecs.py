@@ -1,0 +1,91 @@
+"""Which codecs have kernels in Triton for their bytes; THC's codes are triton_thc's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from gradplane.codecs import Codec, CodecError
+from gradplane.codecs.bfloat16 import BFloat16
+from gradplane.codecs.float16 import Float16
+from gradplane.codecs.inceptionn import Inceptionn
+from gradplane.codecs.int8 import Int8
+from gradplane.codecs.mxfp import MXFP
+from gradplane.codecs.sdp4bit import SDP4Bit
+from gradplane.codecs.switchml import SwitchML
+from gradplane.codecs.threelc import ThreeLC
+from gradplane.codecs.topk import TopK
+from gradplane.codecs.zeropp import ZeroPP
+from gradplane.torch import triton_formats as formats
+from gradplane.torch import triton_streams as streams
+from gradplane.torch.triton_launch import ready
+
+_ENCODERS: dict[type[Codec], Callable[..., Any]] = {
+    Float16: formats.encode_halves,
+    BFloat16: formats.encode_halves,
+    Int8: formats.encode_int8,
+    MXFP: formats.encode_mx,
+    Inceptionn: streams.encode_inceptionn,
+    TopK: streams.encode_topk,
+}
+_DECODERS: dict[type[Codec], Callable[..., Any]] = {
+    Float16: formats.decode_halves,
+    BFloat16: formats.decode_halves,
+    Int8: formats.decode_int8,
+    MXFP: formats.decode_mx,
+    ZeroPP: formats.decode_blocks,
+    SDP4Bit: formats.decode_blocks,
+    SwitchML: formats.decode_switchml,
+    Inceptionn: streams.decode_inceptionn,
+    ThreeLC: streams.decode_threelc,
+    TopK: streams.decode_topk,
+}
+
+
+def has(codec: Codec) -> bool:
+    """Return whether the codec's bytes have kernels. 3LC's in several parts have not: where a run
+    of zeros is cut depends on the parts."""
+    return type(codec) in _DECODERS and not (isinstance(codec, ThreeLC) and codec.parts > 1)
+
+
+def encode(
+    codec: Codec, x: torch.Tensor, shared: Any, seed: int, state: Any, worker: int
+) -> tuple[torch.Tensor, Any] | None:
+    """Return the codec's bytes, uint8 on the device of x, and the state after them (3LC's error,
+    float32[n]); None where the codec refuses the values."""
+    x = ready(x)
+    if isinstance(codec, SwitchML):
+        if shared is None:
+            shared = formats.switchml_statistic(codec, x)
+        if not bool(torch.isfinite(shared).all()):
+            return None
+        data, wrong = formats.encode_switchml(codec, x, shared)
+    elif isinstance(codec, ThreeLC):
+        data, wrong, state = streams.encode_threelc(codec, x, state)
+    elif isinstance(codec, ZeroPP | SDP4Bit):
+        data, wrong = formats.encode_blocks(codec, x, seed, worker)
+    else:
+        data, wrong = _ENCODERS[type(codec)](codec, x)
+    return None if bool(wrong) else (data, state)
+
+
+def decode(codec: Codec, data: torch.Tensor, n: int) -> torch.Tensor | None:
+    """Return the values of bytes, float32[n]; None where the codec refuses the bytes."""
+    if data.dtype != torch.uint8 or data.dim() != 1:
+        raise CodecError(f"expected uint8 of one dimension, got {data.dtype} of {data.dim()}")
+    if not _fits(codec, data.numel(), n):
+        return None
+    if data.storage_offset() % 4 or not data.is_contiguous():
+        data = data.clone(memory_format=torch.contiguous_format)  # as words, they must be aligned
+    found, wrong = _DECODERS[type(codec)](codec, data, n)
+    values: torch.Tensor = found
+    return None if bool(wrong) else values
+
+
+def _fits(codec: Codec, size: int, n: int) -> bool:
+    """Return whether n values may have so many bytes."""
+    if isinstance(codec, Inceptionn | ThreeLC):
+        return 4 * isinstance(codec, ThreeLC) <= size
+    return size == codec.max_size(n)
