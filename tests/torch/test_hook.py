@@ -71,6 +71,40 @@ for kind in (torch.float32, torch.float16, torch.bfloat16):
     assert half["gap"] < 0.5 and brain["gap"] < 0.5
 
 
+def test_compiled_models_inside_ddp_and_around_it(tmp_path):
+    """Equal to the model as it is, but that what autograd traced may add in another order."""
+    script = """
+def train(inside, around):
+    torch.manual_seed(1)
+    layers = (torch.nn.Linear(20, 30), torch.nn.ReLU(), torch.nn.Linear(30, 3))
+    net = torch.nn.Sequential(*layers)
+    ddp = DistributedDataParallel(inside(net))
+    ddp.register_comm_hook(state, gradplane.torch.hook)
+    run = around(ddp)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    random = torch.Generator().manual_seed(rank)
+    for step in range(3):
+        optimizer.zero_grad()
+        (run(torch.randn(8, 20, generator=random)) ** 2).mean().backward()
+        optimizer.step()
+    return torch.cat([each.detach().reshape(-1) for each in net.parameters()])
+
+state, plain = gradplane.torch.join(), lambda net: net
+compiled = {name: torch.compile(backend=name) for name in ("eager", "aot_eager")}
+before = train(plain, plain)
+sent = state.member.reducer._tickets
+for inside, around in (("eager", None), (None, "aot_eager")):
+    found = train(compiled.get(inside, plain), compiled.get(around, plain))
+    say(gap=(found - before).abs().max().item(), equal=bool((found == before).all()))
+say(sent=sent, after=state.member.reducer._tickets)
+"""
+    first, second = lines(loopback_job("ring", 2), script, tmp_path)
+    assert first == second
+    inside, around, reduces = first
+    assert inside["equal"] and around["gap"] < 1e-6
+    assert reduces["after"] == 3 * reduces["sent"] > 0  # no bucket of theirs went by gloo
+
+
 def test_accumulation_and_unused_parameters(tmp_path):
     """Under no_sync nothing is sent; the gradient of what was not used is 0, not left out."""
     script = """

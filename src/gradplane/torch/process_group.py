@@ -22,6 +22,8 @@ from gradplane.torch.membership import member
 from gradplane.torch.stand_ins import replaced
 
 NAME = "gradplane"
+DEVICES = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+"""The devices whose tensors the back end takes: gloo has its other collectives on both."""
 _GLOO = dist.ProcessGroup.BackendType.GLOO
 _Gloo: Any = dist.ProcessGroupGloo  # of which torch's type information has little
 
@@ -30,8 +32,9 @@ class NetworkGroup(dist.ProcessGroup):
     """A process group whose all_reduce goes through the network.
 
     `all_reduce` and `reduce_scatter_tensor`, which sharded training reduces gradients by (FSDP2's
-    fully_shard), of float32, float16 and bfloat16 in the CPU's memory, by SUM (the mean times the
-    number of ranks) or AVG, and of integers where the job sums them exactly. What the network
+    fully_shard), of float32, float16 and bfloat16, by SUM (the mean times the number of ranks) or
+    AVG, and of integers where the job sums them exactly. CUDA's tensors are encoded on their
+    device where the job's codec has kernels (device_vectors.py), else on the CPU. What the network
     cannot take goes through gloo, with a FallbackWarning for each type; so does a reduce in a group
     of some of the ranks, with one for each group, and, without a warning, other operations and
     other collectives. Each reduce by the network is a round for stragglers.
@@ -43,7 +46,8 @@ class NetworkGroup(dist.ProcessGroup):
         set, nothing is joined, and gloo does everything."""
         super().__init__(rank, size)  # type: ignore[call-arg]
         self._gloo = _Gloo(store, rank, size, timeout)
-        self._register_backend(torch.device("cpu"), _GLOO, self._gloo)
+        for device in DEVICES:
+            self._register_backend(torch.device(device), _GLOO, self._gloo)
         self._set_default_backend(_GLOO)
         self._exchange: Exchange | None = None  # of a group of all ranks
         self._warned = replaced()  # that it is a group of some of the ranks
@@ -212,4 +216,4 @@ def _together(works: list[Any]) -> Any:
 def register() -> None:
     """Make the back end known to torch.distributed, once."""
     if NAME.upper() not in dist.Backend._plugins:
-        dist.Backend.register_backend(NAME, NetworkGroup, devices=["cpu"])
+        dist.Backend.register_backend(NAME, NetworkGroup, devices=list(DEVICES))
