@@ -101,7 +101,7 @@ class Oracle:
         if known is not payload:
             return
         who = [w for w in range(64) if header.bitmap >> w & 1]
-        assert len(who) == header.worker, f"{place}: {header.worker} workers, bitmap {who}"
+        assert len(who) == header.count, f"{place}: {header.count} workers, bitmap {who}"
         keys = [(*place[1:], w) for w in who]
         self.checked[header.type.name] += 1
         if header.type is Type.NORM_RESULT:
