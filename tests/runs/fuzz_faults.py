@@ -110,7 +110,8 @@ class Oracle:
         if not self._watch and not self._codes.keys() >= set(keys):
             return  # a kernel has sent some of the codes
         table = self._tables[header.job]
-        total = sum(table[aggregation.unpack_indices(self._codes[key], 4)] for key in keys)
+        bits = header.code_bits
+        total = sum(table[aggregation.unpack_indices(self._codes[key], bits)] for key in keys)
         found = aggregation.unpack_sums(body, header.sum_bits)
         assert np.array_equal(found, total), f"{place}: wrong sum of workers {who}"
 
