@@ -68,7 +68,9 @@ def test_the_seed_is_everybodys(tmp_path: Path) -> None:
 
 
 def test_settings_reach_into_defaults(tmp_path: Path) -> None:
-    experiment = load(write(tmp_path, ""), ["job.push.granularity=20", "topology.delay=2ms"])
+    experiment = load(
+        write(tmp_path, "seed = 1\n"), ["job.push.granularity=20", "topology.delay=2ms"]
+    )
     assert experiment.job[0].push.args == {"version": 3, "granularity": 20}
     assert experiment.topology.args == {"delay": "2ms"}
 

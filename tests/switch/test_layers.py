@@ -35,7 +35,7 @@ BELOW = {
 }  # fmt: skip
 ANYWHERE = {
     "source", "internal_errors", "naming", "match_values", "disk_cache", "_suggestions",
-    "_splitmix64",
+    "_splitmix64", "_user_folders", "_whole_files",
 }  # fmt: skip
 
 
