@@ -3,15 +3,20 @@
 import json
 from dataclasses import replace
 from importlib.util import find_spec
+from random import Random
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from loopback_job import loopback_job, running
+from memory_network import HOP, MemoryNetwork, make_job
 from ranks import run_ranks
+from wired import Wired
 
 from gradplane import codecs
 from gradplane.hosts.protocols.device_vector import DeviceVector
+from gradplane.hosts.protocols.job_codec import parts, push_codec
+from gradplane.hosts.protocols.parameter_server import PsServer, PsWorker
 from gradplane.hosts.reducer import Reducer, ReducerError
 from gradplane.hosts.saved_state import pack, unpack
 
@@ -23,9 +28,9 @@ pytestmark = pytest.mark.skipif(
 # Buckets of several partitions; what is said differs where any bit of a parameter or a state does.
 TRAIN = """
 import hashlib
-from gradplane.torch import device_vectors
+from gradplane.torch import device_vectors, kernels
 if "ENCODES" in os.environ:
-    device_vectors.DEVICES.add("cpu")
+    kernels.DEVICES.add("cpu")
     made, make = [], device_vectors.Vector.coder
     def coder(self, *arguments):
         made.append(self.size)
@@ -57,7 +62,8 @@ if "ENCODES" in os.environ:
 def trained(folder, changes, **environment):
     """Return what the ranks say, and the digests of the codes and sums that they exchanged."""
     folder.mkdir()
-    said = run_ranks(loopback_job("switch", 2, **changes), TRAIN, folder, **environment)
+    job = loopback_job(**{"aggregation": "switch", "workers": 2} | changes)
+    said = run_ranks(job, TRAIN, folder, **environment)
     digests = [
         [(line["codes"], line["sums"]) for line in records if "sums" in line]
         for records in (
@@ -70,8 +76,15 @@ def trained(folder, changes, **environment):
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"error_feedback": False}, {"codec": ("uniform_thc", {"bits": 3})}, {"kind": "bfloat16"}],
-    ids=["thc", "without error feedback", "uniform", "bfloat16"],
+    [
+        {},
+        {"error_feedback": False},
+        {"codec": ("uniform_thc", {"bits": 3})},
+        {"kind": "bfloat16"},
+        {"codec": ("switchml", {})},
+        {"aggregation": "ps", "codec": ("threelc", {}), "pull_codec": ("float16", {})},
+    ],
+    ids=["thc", "without error feedback", "uniform", "bfloat16", "switchml", "3LC by a server"],
 )
 def test_a_training_sends_the_same_bytes(tmp_path, changes):
     own = {"KIND": changes["kind"]} if "kind" in changes else {}
@@ -82,9 +95,9 @@ def test_a_training_sends_the_same_bytes(tmp_path, changes):
 
 
 ALONE = """
-from gradplane.torch import device_vectors
+from gradplane.torch import kernels
 if "ENCODES" in os.environ:
-    device_vectors.DEVICES.add("cpu")
+    kernels.DEVICES.add("cpu")
 for kind in (torch.float32, torch.bfloat16):
     x = torch.randn(3, 1100, generator=torch.Generator().manual_seed(rank)).to(kind)[:, ::2]
     dist.all_reduce(x, dist.ReduceOp.AVG)
@@ -142,15 +155,151 @@ def test_error_feedback_moves_between_the_cpu_and_a_device(device_vectors):
         )
 
 
+# A job's workers in memory, with vectors of the CPU and of a device that stands in
+
+SERVER = ("10.0.0.9", 21003)
+ROUNDS = 2
+
+
+@pytest.fixture
+def placed(device_vectors, monkeypatch):
+    """Give the CPU's tensors kernels; return what makes an array a device's vector."""
+    import torch
+
+    from gradplane.torch import kernels
+
+    monkeypatch.setattr(kernels, "DEVICES", {"cpu"})
+    return lambda x: device_vectors.Vector(torch.from_numpy(x))
+
+
+def as_array(x):
+    return x
+
+
+def drawn(workers, n):
+    """Return vectors by round and worker."""
+    random = np.random.default_rng(n)
+    return random.standard_normal((ROUNDS, workers, n), np.float32) * np.float32(0.01)
+
+
+def told(job, workers, delivered):
+    """Return what workers got and keep, as a run on the CPU and one on a device must agree."""
+    of_job = list(parts(push_codec(job)))
+    states = [pack(worker.save(), of_job) for worker in workers]
+    results = [(r.counts.tolist(), r.missed, r.codes, r.sums) for r in delivered]
+    means = [getattr(r.mean, "tensor", r.mean) for r in delivered]
+    return results, [np.asarray(mean).tobytes() for mean in means], states
+
+
+def switched(job, vectors, made):
+    """Reduce with losses, the last worker late; return all packets, and what told() does."""
+    random, packets, late = Random(5), [], job.workers - 1
+
+    def fate(direction, worker, payload):
+        packets.append((direction, worker, payload))
+        return [] if random.random() < 0.1 else [HOP]
+
+    network = MemoryNetwork(job, fate)
+    for ticket, xs in enumerate(vectors):
+        network.reduce(ticket, [made(x) for x in xs[:late]], at := ticket * 10**9)
+        network.call_at(at + 5 * HOP, network._starter(late, ticket, made(xs[late]), 0))
+    network.run()
+    delivered = [network.delivered[w][t] for w in range(job.workers) for t in range(ROUNDS)]
+    return packets, told(job, network.workers, delivered)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"reliability": "lossy", "quorum": 3}, {"reliability": "lossy"}, {"sum_bits": 16}],
+    ids=["late", "lossy", "exact"],
+)
+@pytest.mark.parametrize(
+    ("codec", "feedback", "n"),
+    [
+        ("switchml", False, 700),
+        ("switchml", True, 700),
+        ("thc", True, 2100),
+    ],
+    ids=["SwitchML", "SwitchML, error feedback", "THC"],
+)
+def test_the_switch_gets_the_same_packets(placed, codec, feedback, n, changes):
+    job = make_job(codec=(codec, {}), error_feedback=feedback, **changes)
+    vectors = drawn(job.workers, n)
+    expected = switched(job, vectors, as_array)
+    assert switched(job, vectors, placed) == expected
+    missed = sum(missed for _, missed, *_ in expected[1][0])
+    assert (missed > 0) == ("reliability" in changes)
+
+
+def served(job, vectors, made):
+    """Reduce by a server, the last worker late; return all messages, and what told() does."""
+    workers = [PsWorker(job, w) for w in range(job.workers)]
+    wired = Wired(job, workers, {SERVER: PsServer(job)}, seed=None)
+    for ticket, xs in enumerate(vectors):
+        for w, x in enumerate(xs):
+            if w == job.quorum:
+                wired.run()
+            wired.perform(w, workers[w].reduce(ticket, made(x), 0))
+        wired.run()
+    return wired.sent, told(job, workers, wired.delivered.values())
+
+
+def by_server(name, pull="float32", feedback=False, **parameters):
+    """Return changes of a job by a server."""
+    return pytest.param(
+        {"codec": (name, parameters), "pull_codec": (pull, {}), "error_feedback": feedback},
+        id=f"{name} {parameters} {pull}{feedback * ' feedback'}",
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        by_server("thc", feedback=True),
+        by_server("thc", "sums", feedback=True, bits=3, granularity=20),
+        by_server("thc", "thc", version=1),
+        by_server("uniform_thc", "sums"),
+        by_server("switchml", feedback=True),
+        by_server("float16", "float16"),
+        by_server("bfloat16", "qsgd", feedback=True),
+        by_server("int8", "int8", feedback=True),
+        by_server("mxfp", "mxfp", feedback=True, element="e2m1"),
+        by_server("zeropp", "zeropp"),
+        by_server("sdp4bit", "sdp4bit", feedback=True),
+        by_server("inceptionn", "inceptionn", feedback=True),
+        by_server("threelc", "threelc"),
+        by_server("topk", "topk", feedback=True),
+    ],
+)
+def test_a_server_gets_the_same_bytes(placed, changes):
+    job = make_job(aggregation="ps", server_address=SERVER, workers=3, quorum=2, **changes)
+    vectors = drawn(3, 2100 if "thc" in job.coding.codec[0] else 300)  # several partitions
+    expected = served(job, vectors, as_array)
+    assert served(job, vectors, placed) == expected
+    assert len(expected[1][1]) == 3 * ROUNDS
+
+
+def test_a_sum_with_what_was_unsent_that_is_not_finite_is_the_codecs_error(placed):
+    x = np.full(10, 3e38, np.float32)
+    for name, message in (("switchml", "^infinity at index 0"), ("float16", "^infinity at ind")):
+        codec = codecs.ErrorFeedback(codecs.get(name))
+        state = replace(codec.start(10), unsent=x)
+        for vector, coder in ((x, codec), (placed(x), placed(x).coder(codec, [state]))):
+            with pytest.raises(codecs.CodecError, match=message):
+                coder.encode(vector, coder.local(vector, state), 0, state)
+
+
 def test_what_is_not_for_a_device(device_vectors, monkeypatch):
     """The CPU's tensors, codecs without kernels, schemes without codes, vectors that are kept."""
     import torch
+
+    from gradplane.torch import kernels
 
     job = loopback_job("switch", 2)
     reducer = SimpleNamespace(takes_devices=True, config=SimpleNamespace(job=job))
     x = torch.ones(2, 5)
     assert device_vectors.device_vector(x, reducer) is None
-    monkeypatch.setattr(device_vectors, "DEVICES", {"cpu"})
+    monkeypatch.setattr(kernels, "DEVICES", {"cpu"})
     assert device_vectors.device_vector(x, reducer).size == 10
     reducer.takes_devices = False
     assert device_vectors.device_vector(x, reducer) is None
@@ -159,14 +308,20 @@ def test_what_is_not_for_a_device(device_vectors, monkeypatch):
     assert device_vectors.device_vector(x, reducer) is None
 
 
-def test_a_reducer_takes_device_vectors_where_the_switch_sums_and_nothing_is_kept(tmp_path):
+def test_a_reducer_takes_device_vectors_where_they_go_whole_and_nothing_is_kept(tmp_path):
     class Zeros(DeviceVector):
         size = 3
-        coder = zeros = joined = __getitem__ = None
+        coder = decoder = zeros = joined = __getitem__ = None
 
-    log = str(tmp_path / "h1.jsonl")
-    for scheme, kept, taken in (("ring", 0, False), ("switch", 99, False), ("switch", 0, True)):
-        with running(loopback_job(scheme, 2)) as hosts:
+    log, rounds = str(tmp_path / "h1.jsonl"), {"codec": ("powersgd", {"rank": 1})}
+    for scheme, changes, kept, taken in (
+        ("ring", {}, 0, False),
+        ("ps", rounds, 0, False),
+        ("ps", {}, 0, True),
+        ("switch", {}, 99, False),
+        ("switch", {}, 0, True),
+    ):
+        with running(loopback_job(scheme, 2, **changes)) as hosts:
             config = replace(hosts[0], log=log, kept_bytes=kept)
             with Reducer(config) as reducer:
                 assert reducer.takes_devices is taken

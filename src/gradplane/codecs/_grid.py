@@ -17,6 +17,7 @@ Bytes, per partition: l (float32), if rotated the rotation's seed (uint32), the 
 
 import functools
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -148,14 +149,19 @@ class GridCodec(Codec):
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
         shared = self._shared_or_local(x, context)
         codes, state = self._codes(x, replace(context, shared=shared))
+        own = (codes[part.lane : part.lane + part.lanes] for part in self.partitions(x.size))
+        fields = (self._fields.pack(some, self._field_bits) for some in own)
+        return self._framed(fields, shared, context.seed), state
+
+    def _framed(self, fields: Iterable[Any], shared: Floats, seed: int) -> bytes:
+        """Return the bytes of partitions' packed codes, each behind its scalars."""
         out = []
-        for k, part in enumerate(self.partitions(x.size)):
+        for k, packed in enumerate(fields):
             out.append(shared[k : k + 1].astype("<f4").tobytes())
             if self.rotate:
-                out.append(_spin(context.seed, k).to_bytes(4, "little"))
-            own = codes[part.lane : part.lane + part.lanes]
-            out.append(self._fields.pack(own, self._field_bits))
-        return b"".join(out), state
+                out.append(_spin(seed, k).to_bytes(4, "little"))
+            out.append(packed)
+        return b"".join(out)
 
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = self._reader(data, n)

@@ -154,10 +154,10 @@ class Reducer:
 
     @property
     def takes_devices(self) -> bool:
-        """Whether start() takes a DeviceVector now: where codes are summed in the switch, and the
-        vectors are not, or no longer, kept in a file for a replay."""
-        switched = isinstance(self._reducer, SwitchReducer)
-        return switched and (self._vectors is None or self._vectors.full)
+        """Whether start() takes a DeviceVector now: where vectors go whole to the switch or to a
+        server, and are not, or no longer, kept in a file for a replay."""
+        kept = self._vectors is not None and not self._vectors.full
+        return self._reducer.takes_devices and not kept
 
     def start(
         self,

@@ -1,13 +1,12 @@
 """Buckets in a GPU's memory, which are encoded and decoded there: codes and sums alone cross.
 
-Codes cross packed, through pinned memory, on a stream of their own, which waits for the stream that
-filled the bucket. Bytes, sums and means are those of the codec on the CPU, and error feedback stays
-on the device; a saved state has it as the CPU's.
+Codes cross packed, and bytes as they are, through pinned memory, on a stream of their own, which
+waits for the stream that filled the bucket. Bytes, sums and means are those of the codec on the
+CPU, and error feedback stays on the device; a saved state has it as the CPU's.
 """
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,25 +17,23 @@ import numpy as np
 import torch
 
 from gradplane._deferred import Deferred
-from gradplane.codecs import ErrorFeedback, Partition
+from gradplane.codecs import Codec, ErrorFeedback, Partition, code_bits
+from gradplane.codecs._base import check_vector
 from gradplane.codecs._feedback import Residual
 from gradplane.codecs._grid import GridCodec
 from gradplane.hosts.protocols.device_vector import DeviceVector
-from gradplane.hosts.protocols.job_codec import summed_codec
+from gradplane.hosts.protocols.job_codec import push_codec
 from gradplane.hosts.reducer import Reducer
 from gradplane.torch import kernels
-
-DEVICES = {"cuda"}
-"""The types of devices whose vectors are encoded by Triton's kernels."""
 
 
 def device_vector(values: torch.Tensor, reducer: Reducer) -> Vector | None:
     """Return float32 values, finite and not changed until they are reduced, as a vector that is
     encoded where it is; None where the CPU has to do it: for want of Triton, of kernels for the
     job's codec, or of a scheme that takes device vectors."""
-    if values.device.type not in DEVICES or not reducer.takes_devices or not _has_triton():
+    if values.device.type not in kernels.DEVICES or not kernels.has_triton():
         return None
-    if _grid(summed_codec(reducer.config.job)) is None:
+    if not reducer.takes_devices or not _encodes(push_codec(reducer.config.job)):
         return None
     return Vector(values.reshape(-1).contiguous(), 0, _recorded(values.device))
 
@@ -70,6 +67,10 @@ class Vector(DeviceVector):
         """Return what takes the codec's place; see DeviceVector."""
         return Coder(codec, self, states)
 
+    def decoder(self, codec: Any) -> Decoder:
+        """Return what takes the place of an answer's codec; see DeviceVector."""
+        return Decoder(codec, self.tensor.device)
+
     def zeros(self) -> Vector:
         """Return as many zeros."""
         with beside(self.tensor.device):
@@ -93,24 +94,29 @@ class _Residual(Residual):
 
 
 class Coder:
-    """A codec's work on a device, for one reduce: a SummedCodes over the pieces of a vector."""
+    """A codec's work on a device, for one reduce: of a vector, or piece by piece."""
 
     def __init__(self, codec: Any, vector: Vector, states: Sequence[Any] | None) -> None:
-        """Begin with the norms of all pieces, of the vector and what earlier ones left unsent."""
-        grid = _grid(codec)
-        assert grid is not None, codec
-        from gradplane.torch import triton_thc
+        """Begin with the statistics of all pieces, of the vector and what earlier ones left
+        unsent."""
+        from gradplane.torch import triton_codecs
 
-        self._triton, self._codec, self._grid = triton_thc, codec, grid
-        self._feedback, self._device = codec is not grid, vector.tensor.device
-        self._places = {part.start: k for k, part in enumerate(grid.partitions(vector.size))}
+        self._triton, self._codec, self._inner = triton_codecs, codec, _inner(codec)
+        self._feedback, self._device = codec is not self._inner, vector.tensor.device
+        self._statistics = None
         with beside(self._device, vector.ready):
-            self._total = vector.tensor
+            self._total, self._unsent = vector.tensor, self._kept(states)
             if self._feedback:
-                self._total = self._total + self._unsent(states)
-            self._sums = _Fetch(triton_thc.norm_sums(grid, self._total))
+                self._total = self._total + self._unsent
+            if triton_codecs.summed(self._inner):
+                parts = self._inner.partitions(vector.size)
+                self._places = {part.start: k for k, part in enumerate(parts)}
+                self._statistics = _Fetch(triton_codecs.statistics(self._inner, self._total))
 
-    def _unsent(self, states: Sequence[Any] | None) -> torch.Tensor:
+    def _kept(self, states: Sequence[Any] | None) -> Any:
+        """Return what earlier reduces left unsent, a tensor; None where no state is a residual."""
+        if not isinstance(self._codec.start(0), Residual):
+            return None
         if not states:
             return torch.zeros(1, device=self._device)
         kept = [
@@ -121,11 +127,12 @@ class Coder:
 
     def partitions(self, n: int) -> tuple[Partition, ...]:
         """Return the codec's partitions."""
-        return self._grid.partitions(n)
+        found: tuple[Partition, ...] = self._inner.partitions(n)
+        return found
 
     def lanes(self, n: int) -> int:
         """Return the number of codes of n values."""
-        return self._grid.lanes(n)
+        return int(self._inner.lanes(n))
 
     def start(self, n: int) -> Any:
         """Return the codec's first state."""
@@ -136,46 +143,90 @@ class Coder:
         return _Residual.of(self._total_of(x)) if self._feedback else state
 
     def local(self, x: Vector, state: Any = None) -> Any:
-        """Return a piece's norm, float32[1]."""
-        sums = self._sums.get()
-        norms = self._triton.finished_norms(self._grid, self._total.numel(), sums)
-        place = self._places[x.begin]
-        return norms[place : place + 1]
+        """Return the statistics of the vector or a piece, float32[its partitions]; or None."""
+        if self._statistics is None:
+            return None
+        sums, n = self._statistics.get(), self._total.numel()
+        found = self._triton.finished_statistics(self._inner, n, sums)
+        if not np.isfinite(found).all():
+            check_vector(_fetched(self._total))  # which names the value
+        place = self._places.get(x.begin, 0)
+        return found[place : place + len(self.partitions(x.size))]
 
     def codes(
         self, x: Vector, shared: Any, seed: int, state: Any = None, worker: int = 0
     ) -> tuple[Any, Any]:
         """Return a piece's codes, uint8[lanes], in the CPU's memory, and the state after them."""
-        bits, norm, total = self._grid._field_bits, torch.from_numpy(shared), self._total_of(x)
+        packed, state = self._packed(x, shared, seed, state, worker)
+        grid = self._inner
+        return grid._fields.unpack(packed.get(), grid.lanes(x.size), grid._field_bits), state
+
+    def encode(
+        self, x: Vector, shared: Any = None, seed: int = 0, state: Any = None, worker: int = 0
+    ) -> tuple[bytes, Any]:
+        """Return the codec's bytes of the vector, and the state after them."""
+        if not self._triton.has(self._inner):
+            packed, state = self._packed(x, shared, seed, state, worker)
+            fields = _cut(self._inner, packed.get(), x.size)
+            return self._inner._framed(fields, shared, seed), state
+        statistic = None if shared is None else torch.from_numpy(shared)
+        memory = None if self._feedback else self._unsent
         with beside(self._device):
-            codes = self._triton.codes(self._grid, total, norm, seed, worker)
-            packed = _Fetch(kernels.pack(codes, bits))
+            data, after = kernels.encode(self._inner, self._total, statistic, seed, memory, worker)
+            crossing = _Fetch(data)
             if self._feedback:
-                table = torch.tensor(self._grid.table, dtype=torch.int32, device=self._device)
-                sent = self._triton.mean(self._grid, table[codes.int()], x.size, 1, norm, seed)
+                state = _Residual.of(self._total - kernels.decode(self._inner, data, x.size))
+            elif memory is not None:
+                state = _Residual.of(after)
+        return crossing.get().tobytes(), state
+
+    def _packed(
+        self, x: Vector, shared: Any, seed: int, state: Any, worker: int
+    ) -> tuple[_Fetch, Any]:
+        """Return a piece's packed codes, which cross, and the state after them."""
+        grid, norm, total = self._inner, torch.from_numpy(shared), self._total_of(x)
+        with beside(self._device):
+            packed = self._triton.packed_codes(grid, total, norm, seed, worker)
+            crossing = _Fetch(packed)
+            if self._feedback:
+                codes = kernels.unpack(packed, grid.lanes(x.size), grid._field_bits)
+                table = torch.tensor(grid.table, dtype=torch.int32, device=self._device)
+                sent = self._triton.mean(grid, table[codes.int()], x.size, 1, norm, seed)
                 state = _Residual.of(total - sent)
-        return self._grid._fields.unpack(packed.get(), codes.numel(), bits), state
+        return crossing, state
 
     def deferred(self, state: Any) -> tuple[()]:
         """Return what codes() put off: nothing that the CPU has to do."""
         return ()
 
     def decode_sum(self, sums: Any, n: int, count: Any, shared: Any, seed: int = 0) -> Vector:
-        """Return the mean of a piece, from sums in the CPU's memory."""
+        """Return the mean of the vector or a piece, from sums in the CPU's memory."""
+        self._inner._check_sums(sums, n, count)
         with beside(self._device):
-            workers = self._sent(count) if isinstance(count, np.ndarray) else count
-            given = self._sent(sums), n, workers, torch.from_numpy(shared), seed
-            return Vector(self._triton.mean(self._grid, *given))
+            workers = _sent(count, self._device) if isinstance(count, np.ndarray) else count
+            given = _sent(sums, self._device), n, workers, torch.from_numpy(shared), seed
+            return Vector(self._triton.mean(self._inner, *given))
 
     def _total_of(self, x: Vector) -> torch.Tensor:
         return self._total[x.begin : x.begin + x.size]
 
-    def _sent(self, values: Any) -> torch.Tensor:
-        """Return an array on the device."""
-        own = torch.from_numpy(np.ascontiguousarray(values))
-        if self._device.type != "cuda":
-            return own
-        return own.pin_memory().to(self._device, non_blocking=True)
+
+class Decoder:
+    """The codec of answers, whose values come to be on a device."""
+
+    def __init__(self, codec: Any, device: torch.device) -> None:
+        self._codec, self._device = codec, device
+
+    def decode(self, data: bytes, n: int) -> Vector:
+        """Return the values of bytes: decoded there, if the codec has kernels, or sent there."""
+        from gradplane.torch import triton_codecs
+
+        inner = _inner(self._codec)
+        with beside(self._device):
+            if not triton_codecs.has(inner):
+                return Vector(_sent(self._codec.decode(data, n), self._device))
+            given = _sent(np.frombuffer(data, np.uint8), self._device)
+            return Vector(kernels.decode(inner, given, n))
 
 
 class _Fetch:
@@ -206,15 +257,30 @@ def _recorded(device: torch.device) -> Any:
     return torch.cuda.current_stream(device).record_event() if device.type == "cuda" else None
 
 
-def _grid(codec: Any) -> GridCodec | None:
-    """Return the codec inside error feedback, if it has kernels."""
-    inner = codec.codec if isinstance(codec, ErrorFeedback) else codec
-    return inner if isinstance(inner, GridCodec) and inner.rotate else None
+def _sent(values: Any, device: torch.device) -> torch.Tensor:
+    """Return an array on a device."""
+    own = torch.from_numpy(np.require(values, requirements=["C", "W"]))
+    return own.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else own
 
 
-@cache
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
+def _inner(codec: Any) -> Any:
+    """Return the codec, without error feedback."""
+    return codec.codec.memoryless if isinstance(codec, ErrorFeedback) else codec
+
+
+def _encodes(codec: Codec) -> bool:
+    """Return whether the codec's vectors are encoded by kernels."""
+    from gradplane.torch import triton_codecs
+
+    return triton_codecs.summed(_inner(codec)) or triton_codecs.has(_inner(codec))
+
+
+def _cut(grid: GridCodec, packed: Any, n: int) -> Iterator[Any]:
+    """Yield the packed codes of each partition."""
+    width = code_bits(1 << grid._field_bits)
+    for part in grid.partitions(n):
+        first = part.lane * width // 8
+        yield packed[first : first + grid._packed_size(part)]
 
 
 @cache

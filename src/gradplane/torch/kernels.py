@@ -8,6 +8,7 @@ a float32 operation in the codec's order, or an integer one.
 from __future__ import annotations
 
 import importlib.util
+from functools import cache
 from typing import Any
 
 import torch
@@ -19,6 +20,8 @@ from gradplane.codecs._grid import GridCodec
 from gradplane.codecs._quantise import cells
 from gradplane.codecs.threelc import ThreeLC
 
+DEVICES = {"cuda"}
+"""The types of devices whose tensors take Triton's kernels."""
 _BOUND = 2.0**100  # as in codecs/_hadamard.py
 
 
@@ -86,9 +89,15 @@ def thc_mean(
     return (one.mean if one else plain_mean)(codec, sums, n, count, shared, seed)
 
 
+@cache
+def has_triton() -> bool:
+    """Return whether Triton is installed."""
+    return importlib.util.find_spec("triton") is not None
+
+
 def _triton(x: torch.Tensor, module: str) -> Any:
     """Return a module of Triton's kernels, for a CUDA tensor; None where it is not installed."""
-    if not x.is_cuda or importlib.util.find_spec("triton") is None:
+    if x.device.type not in DEVICES or not has_triton():
         return None
     return importlib.import_module(f"gradplane.torch.{module}")
 

@@ -1,4 +1,4 @@
-"""Which codecs have kernels in Triton for their bytes; THC's codes are triton_thc's."""
+"""Which codecs have kernels in Triton, for their bytes, and for codes that are summed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from gradplane.codecs import Codec, CodecError
+from gradplane.codecs._grid import GridCodec
 from gradplane.codecs.bfloat16 import BFloat16
 from gradplane.codecs.float16 import Float16
 from gradplane.codecs.inceptionn import Inceptionn
@@ -20,6 +21,7 @@ from gradplane.codecs.topk import TopK
 from gradplane.codecs.zeropp import ZeroPP
 from gradplane.torch import triton_formats as formats
 from gradplane.torch import triton_streams as streams
+from gradplane.torch import triton_thc as thc
 from gradplane.torch.triton_launch import ready
 
 _ENCODERS: dict[type[Codec], Callable[..., Any]] = {
@@ -89,3 +91,50 @@ def _fits(codec: Codec, size: int, n: int) -> bool:
     if isinstance(codec, Inceptionn | ThreeLC):
         return 4 * isinstance(codec, ThreeLC) <= size
     return size == codec.max_size(n)
+
+
+# Codes that are summed
+
+
+def summed(codec: Codec) -> bool:
+    """Return whether the codec's statistics, codes and means of sums have kernels."""
+    return isinstance(codec, SwitchML) or (isinstance(codec, GridCodec) and codec.rotate)
+
+
+def statistics(codec: GridCodec, x: torch.Tensor) -> torch.Tensor:
+    """Return what finished_statistics() makes the statistics of float32[n] of, on its device."""
+    if isinstance(codec, SwitchML):
+        return formats.switchml_largest(codec, x)
+    return thc.norm_sums(codec, x)
+
+
+def finished_statistics(codec: GridCodec, n: int, found: Any) -> Any:
+    """Return codec.local of n values, float32[partitions], from statistics() in the CPU's memory.
+
+    Infinity where the codec refuses the values, or a CodecError."""
+    if isinstance(codec, SwitchML):
+        return formats.finished_switchml(found)
+    return thc.finished_norms(codec, n, found)
+
+
+def packed_codes(
+    codec: GridCodec, x: torch.Tensor, shared: torch.Tensor, seed: int, worker: int
+) -> torch.Tensor:
+    """Return codec.codes of float32[n], packed as kernels.pack does."""
+    if isinstance(codec, SwitchML):
+        return formats.switchml_codes(codec, x, shared)
+    return thc.codes(codec, x, shared, seed, worker, packed=True)
+
+
+def mean(
+    codec: GridCodec,
+    sums: torch.Tensor,
+    n: int,
+    count: int | torch.Tensor,
+    shared: torch.Tensor,
+    seed: int,
+) -> torch.Tensor:
+    """Return codec.decode_sum, float32[n]; count: as triton_thc.mean has it."""
+    if isinstance(codec, SwitchML):
+        return formats.switchml_mean(codec, sums, n, count, shared)
+    return thc.mean(codec, sums, n, count, shared, seed)

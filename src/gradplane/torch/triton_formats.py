@@ -353,14 +353,24 @@ def _spread(value, SIZE: tl.constexpr):
 def switchml_statistic(codec: SwitchML, x: torch.Tensor) -> torch.Tensor:
     """Return codec.local of float32[n], in the CPU's memory: float32[partitions]; infinity where
     the codec refuses the values."""
+    return torch.from_numpy(finished_switchml(switchml_largest(codec, x).cpu().numpy()))
+
+
+def switchml_largest(codec: SwitchML, x: torch.Tensor) -> torch.Tensor:
+    """Return the bits of each partition's largest magnitude, int32[partitions]."""
     x = ready(x)
     n, size = x.numel(), codec._max_partition
     most = flag(x, -(-n // size))
     launch(_largest, tiles(n), x, most, n, EACH=size, TILE=TILE)
-    bits = most.cpu().numpy()
+    return most
+
+
+def finished_switchml(bits: Any) -> Any:
+    """Return the statistics of switchml_largest() in the CPU's memory; infinity where the codec
+    refuses the values."""
     found = np.ldexp(np.float32(1), np.frexp(bits.view(np.float32))[1] - 1)
     found = np.where(bits < INFINITY.value, np.where(bits > 0, found, np.float32(0)), np.inf)
-    return torch.from_numpy(found.astype(np.float32))
+    return found.astype(np.float32)
 
 
 def switchml_codes(codec: SwitchML, x: torch.Tensor, shared: torch.Tensor) -> torch.Tensor:

@@ -20,6 +20,7 @@ from gradplane.hosts.impairments.host_link import HostLink, LocalPort, aggregati
 from gradplane.hosts.protocols.bounded_worker import BoundedWorker
 from gradplane.hosts.protocols.job_codec import codec_ns
 from gradplane.hosts.protocols.messages import RING_KINDS, WORKER_KINDS
+from gradplane.hosts.protocols.parameter_server import PsWorker
 from gradplane.hosts.protocols.phases import Watch
 from gradplane.hosts.protocols.results import Floats, Reduced, Summed
 from gradplane.hosts.protocols.several_rounds import ring_worker, served_worker
@@ -77,6 +78,8 @@ class WorkerReducer(ABC):
     """The number of packets that were foreign or invalid, by reason."""
     machine: Stateful
     """The protocol's state machine, as far as its state goes."""
+    takes_devices = False
+    """Whether the machine takes a DeviceVector."""
 
     def __init__(
         self,
@@ -131,6 +134,7 @@ class SwitchReducer(WorkerReducer):
     """Codes that the P4 program sums."""
 
     protocol: ClassVar[type[SwitchWorker]] = SwitchWorker
+    takes_devices = True
 
     def connect(self) -> None:
         """Open the port of aggregation packets."""
@@ -207,6 +211,7 @@ class ServedReducer(WorkerReducer):
             self.encode_ns = codec_ns(self.job, self.job.coding.codec)
             self.decode_ns = codec_ns(self.job, self.job.coding.pull_codec)
         self.machine = self._machine = served_worker(self.job, self.worker)
+        self.takes_devices = type(self._machine) is PsWorker  # no rounds, and no ring before it
         self.machines.route(WORKER_KINDS | RING_KINDS, self._machine.receive, self._machine.timer)
 
     def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:

@@ -25,6 +25,7 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, SendMessage
 from gradplane.hosts.protocols.compute_time import ComputeQueue
+from gradplane.hosts.protocols.device_vector import coder_of, decoder_of, digest_of
 from gradplane.hosts.protocols.job_codec import (
     answers_sums,
     codec_ns,
@@ -58,10 +59,13 @@ class Weights(Protocol):
 
 @dataclass
 class Pending:
-    """A reduce in flight at a worker."""
+    """A reduce in flight at a worker; push, pull: the codecs, or what takes their places on the
+    vector's device."""
 
     vector: Floats
     tensor: int
+    push: Any
+    pull: Any
     codes: bytes | None = None  # once pushed
     shared: Floats | None = None
 
@@ -102,8 +106,9 @@ class PsWorker:
                 f"worker {self._worker}, ticket {ticket}, tensor {tensor}: ticket or tensor "
                 "is in flight: wait for its result"
             )
-        self._reduces[ticket] = reduce = Pending(vector, tensor)
-        self._states.setdefault(tensor, self._push.start(vector.size))
+        state = self._states.setdefault(tensor, self._push.start(vector.size))
+        push, pull = coder_of(self._push, vector, [state]), decoder_of(self._pull, vector)
+        self._reduces[ticket] = reduce = Pending(vector, tensor, push, pull)
         self._newest = max(self._newest, ticket)
         actions = self._first(ticket, reduce, now)
         for message in self._early.pop(ticket, []):  # the others' quorum did not wait for us
@@ -113,7 +118,7 @@ class PsWorker:
     def _first(self, ticket: int, reduce: Pending, now: int) -> list[Action]:
         """Send the statistic or, if the codec has none, the codes."""
         n, tensor = reduce.vector.size, reduce.tensor
-        stat = self._push.local(reduce.vector, self._states[tensor])
+        stat = reduce.push.local(reduce.vector, self._states[tensor])
         if stat is None:
             return [self._send_codes(ticket, reduce, None)]
         body = stat.astype("<f4").tobytes()
@@ -153,7 +158,7 @@ class PsWorker:
         seed, state = reduce_seed(self._job, ticket), self._states[reduce.tensor]
         reduce.shared = shared
         self.watch(ticket, "encode")
-        reduce.codes, self._states[reduce.tensor] = self._push.encode(
+        reduce.codes, self._states[reduce.tensor] = reduce.push.encode(
             reduce.vector, shared, seed, state, self._worker
         )
         self.watch(ticket, "network")
@@ -169,7 +174,7 @@ class PsWorker:
             mean=self._decoded(message, reduce),
             counts=np.array([message.count], np.int64),
             missed=0,
-            gradient=digest(reduce.vector),
+            gradient=digest_of(reduce.vector),
             codes=digest(codes),
             sums=digest(message.body),
             precision=self._precision(message.body),
@@ -180,16 +185,19 @@ class PsWorker:
     def _decoded(self, message: Message, reduce: Pending) -> Floats:
         """Return the mean that an answer stands for."""
         n = reduce.vector.size
+        mean: Floats
         if self._sums is None:
-            return self._pull.decode(message.body, n)
+            mean = reduce.pull.decode(message.body, n)
+            return mean
         lanes = self._push.lanes(n) * self._sums.itemsize
         if len(message.body) != lanes:
             raise MessageError(f"PULL: {len(message.body)} bytes of sums, expected {lanes}")
         sums, seed = np.frombuffer(message.body, self._sums), reduce_seed(self._job, message.ticket)
         try:
-            return self._push.decode_sum(sums, n, message.count, reduce.shared, seed)
+            mean = reduce.push.decode_sum(sums, n, message.count, reduce.shared, seed)
         except codecs.CodecError as error:
             raise MessageError(f"ticket {message.ticket}: {error}") from error
+        return mean
 
     def _precision(self, body: bytes) -> tuple[int, ...]:
         if isinstance(self._pull, codecs.AdaptiveADT):

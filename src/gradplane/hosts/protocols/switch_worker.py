@@ -49,7 +49,7 @@ from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.actions import Action, CancelTimer, Defer, Deliver, SetTimer
 from gradplane.hosts.protocols.chunk_table import AFTER, ALL, Ints
 from gradplane.hosts.protocols.congestion_window import CongestionWindow
-from gradplane.hosts.protocols.device_vector import DeviceVector
+from gradplane.hosts.protocols.device_vector import coder_of
 from gradplane.hosts.protocols.fast_results import NO_ALARM, WorkerRecord
 from gradplane.hosts.protocols.integer_digits import IntegerDigits
 from gradplane.hosts.protocols.job_codec import summed_codec
@@ -264,10 +264,8 @@ class SwitchWorker:
 
     def _cut(self, ticket: int, tensor: int, vector: Floats) -> SwitchReduce:
         """Cut the vector into partitions, each of which the codec treats as a separate vector."""
-        codec: SummedCodes = self._codec
-        if isinstance(vector, DeviceVector):
-            codec = vector.coder(codec, self._states.get(tensor))
-        elif is_integers(vector):
+        codec: SummedCodes = coder_of(self._codec, vector, self._states.get(tensor))
+        if is_integers(vector):
             codec = IntegerDigits(tuple(self._codec.table), vector.itemsize)
         pieces = [vector[cut.start : cut.stop] for cut in codec.partitions(vector.size)]
         states = self._states.get(tensor) or [codec.start(x.size) for x in pieces]
