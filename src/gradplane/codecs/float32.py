@@ -16,7 +16,7 @@ class Float32(Codec):
         return 4 * n
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
-        return x.astype("<f4").tobytes(), context.state
+        return x.astype("<f4", copy=False).tobytes(), context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = Reader(data)

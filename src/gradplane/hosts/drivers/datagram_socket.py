@@ -15,7 +15,7 @@ import functools
 import socket
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -152,11 +152,12 @@ class DatagramSocket:
                 return
         peers = dict.fromkeys(names.tolist())
         edges = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)]
+        used = payloads.data[:, : payloads.sizes.max()]
         for name, first, end in zip(peers, edges, edges[1:], strict=False):
             if len(edges) == len(peers) + 1:  # one run of datagrams each: no need to copy them
                 some = payloads.part(first, end)
             else:
-                some = payloads.select(names == name)
+                some = replace(payloads, data=used).select(names == name)
             on_batch(*self._peer(name), some)
 
     def send(self, ip: str, port: int, payloads: Payloads, tos: int = 0) -> None:

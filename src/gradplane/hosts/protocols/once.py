@@ -48,7 +48,7 @@ class Common:
         """Return the last array if it is equal, and still there; else this one, which is constant
         then. Both are contiguous."""
         last = self._last()
-        if last is not None and _equal(last, array):
+        if last is not None and equal(last, array):
             return last
         self._last = _kept(array)
         return array
@@ -65,7 +65,8 @@ def _kept(array: Array) -> Callable[[], Array | None]:
     return weakref.ref(array) if array.nbytes > _KEPT else lambda: array
 
 
-def _equal(a: Array, b: Array) -> bool:
+def equal(a: Array, b: Array) -> bool:
+    """Return whether two contiguous arrays are equal in type, shape and bytes."""
     if a is b or a.dtype != b.dtype or a.shape != b.shape:
         return a is b
     first, second = a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)

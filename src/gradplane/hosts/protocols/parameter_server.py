@@ -21,9 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane import codecs
+from gradplane._deferred import Deferred
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
-from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, SendMessage
+from gradplane.hosts.protocols.actions import Action, Defer, Deliver, Peer, Record, SendMessage
 from gradplane.hosts.protocols.compute_time import ComputeQueue
 from gradplane.hosts.protocols.device_vector import coder_of, decoder_of, digest_of
 from gradplane.hosts.protocols.job_codec import (
@@ -35,8 +36,10 @@ from gradplane.hosts.protocols.job_codec import (
     sums_type,
 )
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
+from gradplane.hosts.protocols.once import equal
 from gradplane.hosts.protocols.phases import Watch, unwatched
 from gradplane.hosts.protocols.results import (
+    LARGE,
     TRANSIENT,
     Floats,
     Reduced,
@@ -66,8 +69,21 @@ class Pending:
     tensor: int
     push: Any
     pull: Any
-    codes: bytes | None = None  # once pushed
+    digests: Deferred[tuple[str, str]] | None = None  # of the vector and of its codes, once pushed
     shared: Floats | None = None
+
+    def pushed(self, codes: bytes) -> Deferred[tuple[str, str]]:
+        """Note that these codes are pushed; return the digests."""
+        self.digests = Deferred(_digests, self.vector, codes)
+        return self.digests
+
+
+def _digests(vector: Floats, codes: bytes) -> tuple[str, str]:
+    """Return the digests of a vector and of its codes, which in float32 are the same bytes."""
+    own = digest_of(vector)
+    known = isinstance(vector, np.ndarray)  # not a device's
+    same = known and equal(vector.view(np.uint8), np.frombuffer(codes, np.uint8))
+    return own, own if same else digest(codes)
 
 
 class PsWorker:
@@ -120,7 +136,7 @@ class PsWorker:
         n, tensor = reduce.vector.size, reduce.tensor
         stat = reduce.push.local(reduce.vector, self._states[tensor])
         if stat is None:
-            return [self._send_codes(ticket, reduce, None)]
+            return self._send_codes(ticket, reduce, None)
         body = stat.astype("<f4").tobytes()
         return [self._send(Message(Kind.STAT, ticket, n, tensor, body=body))]
 
@@ -143,39 +159,44 @@ class PsWorker:
     def missing(self, ticket: int) -> list[str]:
         """Name the message of the server that a reduce in flight waits for, for people."""
         reduce = self._reduces.get(ticket)
-        kind = Kind.PULL if reduce is None or reduce.codes is not None else Kind.STAT_RESULT
+        kind = Kind.PULL if reduce is None or reduce.digests is not None else Kind.STAT_RESULT
         return [] if reduce is None else [kind.name]
 
     def _answered(self, message: Message, reduce: Pending, now: int) -> list[Action]:
-        if message.kind is Kind.STAT_RESULT and reduce.codes is None:
+        if message.kind is Kind.STAT_RESULT and reduce.digests is None:
             codes = self._send_codes(message.ticket, reduce, _floats(message))
-            return [self._record("norm", message, now, partition=0, norm=None), codes]
-        if message.kind is Kind.PULL and reduce.codes is not None:
-            return self._mean(message, reduce, reduce.codes, now)
+            return [self._record("norm", message, now, partition=0, norm=None), *codes]
+        if message.kind is Kind.PULL and reduce.digests is not None:
+            return self._mean(message, reduce, reduce.digests, now)
         raise MessageError(f"ticket {message.ticket}: {message.kind.name} out of turn")
 
-    def _send_codes(self, ticket: int, reduce: Pending, shared: Floats | None) -> Action:
+    def _send_codes(self, ticket: int, reduce: Pending, shared: Floats | None) -> list[Action]:
         seed, state = reduce_seed(self._job, ticket), self._states[reduce.tensor]
         reduce.shared = shared
         self.watch(ticket, "encode")
-        reduce.codes, self._states[reduce.tensor] = reduce.push.encode(
+        codes, self._states[reduce.tensor] = reduce.push.encode(
             reduce.vector, shared, seed, state, self._worker
         )
         self.watch(ticket, "network")
         n = reduce.vector.size
-        return self._send(Message(Kind.PUSH, ticket, n, reduce.tensor, body=reduce.codes))
+        digests = reduce.pushed(codes)
+        sent = self._send(Message(Kind.PUSH, ticket, n, reduce.tensor, body=codes))
+        return [sent, Defer((digests,))] if n >= LARGE else [sent]
 
-    def _mean(self, message: Message, reduce: Pending, codes: bytes, now: int) -> list[Action]:
+    def _mean(
+        self, message: Message, reduce: Pending, digests: Deferred[tuple[str, str]], now: int
+    ) -> list[Action]:
         del self._reduces[message.ticket]
         if reduce.tensor >= TRANSIENT:
             del self._states[reduce.tensor]
         self.watch(message.ticket, "decode")
+        gradient, codes = digests.get()
         result = Reduced(
             mean=self._decoded(message, reduce),
             counts=np.array([message.count], np.int64),
             missed=0,
-            gradient=digest_of(reduce.vector),
-            codes=digest(codes),
+            gradient=gradient,
+            codes=codes,
             sums=digest(message.body),
             precision=self._precision(message.body),
         )

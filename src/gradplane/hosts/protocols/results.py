@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gradplane._finite import all_finite
+from gradplane._finite import all_finite, is_known_finite, known_finite
 from gradplane.hosts.protocols.device_vector import DeviceVector
 from gradplane.hosts.protocols.once import is_constant
 
@@ -15,6 +15,9 @@ Sums = npt.NDArray[np.unsignedinteger[Any]]
 
 TRANSIENT = 0x8000
 """Tensors of this number or a higher one keep nothing from a reduce for the next."""
+
+LARGE = 1 << 18
+"""Values of a vector from which on it pays to put off part of the work."""
 
 
 class ReduceError(ValueError):
@@ -92,7 +95,7 @@ def is_integers(vector: npt.NDArray[Any] | DeviceVector) -> bool:
 
 
 def checked_vector(vector: Floats, worker: int, ticket: int) -> Floats:
-    """Return a finite float32[n], a copy unless it is constant; ReduceError for anything else.
+    """Return a finite float32[n], a copy unless it stays as it is; ReduceError for anything else.
 
     A device's vector stays as it is."""
     if isinstance(vector, DeviceVector):
@@ -104,4 +107,6 @@ def checked_vector(vector: Floats, worker: int, ticket: int) -> Floats:
     if not all_finite(vector):
         index = int(np.argmin(np.isfinite(vector)))
         raise ReduceError(f"{where}: {vector[index]} at index {index}: did the training diverge?")
-    return vector if is_constant(vector) else vector.copy()
+    if is_constant(vector) or is_known_finite(vector):
+        return vector
+    return known_finite(vector.copy())

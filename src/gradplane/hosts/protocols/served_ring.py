@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradplane import codecs
+from gradplane._deferred import Deferred
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.group_tree import levels
 from gradplane.hosts.protocols.actions import Action, Deliver, Peer, SendMessage
@@ -82,7 +83,7 @@ class ServedRingWorker(PsWorker):
     def _summed(self, ring: RingReduce, now: int) -> list[Action]:
         """Go on where the ring's part of a reduce is done: the leader has the group's sum."""
         self._parts[ring.ticket] = ring
-        self._reduces[ring.ticket].codes = b"".join(ring.sent[b] for b in sorted(ring.sent))
+        self._reduces[ring.ticket].pushed(b"".join(ring.sent[b] for b in sorted(ring.sent)))
         if self._above is None:
             return []
         ring.codec_ns += (ns := round(self._between_ns * ring.sums.size))
@@ -97,16 +98,23 @@ class ServedRingWorker(PsWorker):
         push = Message(Kind.PUSH, ticket, ring.sums.size, tensor, **who, body=body)
         return [self._send(push)]
 
-    def _mean(self, message: Message, reduce: Pending, codes: bytes, now: int) -> list[Action]:
+    def _mean(
+        self, message: Message, reduce: Pending, digests: Deferred[tuple[str, str]], now: int
+    ) -> list[Action]:
         """Pass the answer on, and take it."""
         on: list[Action] = [SendMessage(peer, message.pack()) for peer in self._next]
         ns = round(self._pull_ns * message.n)
-        return on + self._work.do(ns, lambda at: self._taken(message, reduce, codes, ns, at), now)
+        return on + self._work.do(ns, lambda at: self._taken(message, reduce, digests, ns, at), now)
 
     def _taken(
-        self, message: Message, reduce: Pending, codes: bytes, ns: int, now: int
+        self,
+        message: Message,
+        reduce: Pending,
+        digests: Deferred[tuple[str, str]],
+        ns: int,
+        now: int,
     ) -> list[Action]:
-        record, delivered = super()._mean(message, reduce, codes, now)
+        record, delivered = super()._mean(message, reduce, digests, now)
         ring = self._parts.pop(message.ticket)
         assert isinstance(delivered, Deliver) and isinstance(delivered.result, Reduced)
         result = replace(delivered.result, codec_ns=ring.codec_ns + ns, reduce_ns=ring.reduce_ns)

@@ -56,6 +56,7 @@ from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.protocols.partition import SummedCodes, WorkerPartition
 from gradplane.hosts.protocols.phases import Watch, unwatched
 from gradplane.hosts.protocols.results import (
+    LARGE,
     TRANSIENT,
     Floats,
     ReduceError,
@@ -89,7 +90,6 @@ _LEAST_TIMEOUT = 1_000_000  # ns
 # Lossy: a chunk is given up after so many timeouts, as the other workers, who may have to ask for
 # the norm again first, send theirs later than usual.
 _PATIENCE = 2
-_LARGE = 1 << 18  # values of a vector from which on it pays to put off part of the work
 
 
 class SwitchWorker:
@@ -609,7 +609,7 @@ class SwitchWorker:
         self.watch(reduce.ticket, "network")
         reduce.norms[part.index] = norm or 0
         reduce.open(part, self._packets.indices(part.first, part.codes, norm or 0))
-        if reduce.vector.size >= _LARGE:
+        if reduce.vector.size >= LARGE:
             self._defer(reduce, part)
 
     def _defer(self, reduce: SwitchReduce, part: WorkerPartition) -> None:

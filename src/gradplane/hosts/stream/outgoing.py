@@ -91,11 +91,12 @@ def _rows(source: Bytes, start: int, count: int, header: int, size: int) -> tupl
     """
     some = source[start * size : (start + count) * size]
     whole, rest = divmod(some.size, size)
-    rows = np.zeros((count, header + (size if whole else rest)), np.uint8)
+    rows = np.empty((count, header + (size if whole else rest)), np.uint8)
     if whole:
         rows[:whole, header:] = some[: whole * size].reshape(whole, size)
     sizes = np.full(count, header + size)
     if whole < count:
+        rows[whole, header:] = 0
         rows[whole, header : header + rest] = some[whole * size :]
         sizes[whole] = header + rest
     return rows, sizes

@@ -180,9 +180,12 @@ def parse_batch(payloads: Payloads) -> Iterator[DataSegment | ValuesSegment | Ac
         segment = _parsed(payloads[first])
         if stop - first > 1 and isinstance(segment, DataSegment | ValuesSegment):
             header = HEADER_SIZE if isinstance(segment, DataSegment) else VALUES_HEADER_SIZE
-            whole = payloads.data[first : stop - 1, header : payloads.sizes[first]].tobytes()
-            last = payloads.data[stop - 1, header : payloads.sizes[stop - 1]].tobytes()
-            segment = replace(segment, payload=whole + last, pieces=stop - first)
+            full = payloads.sizes[first]
+            whole = stop - (payloads.sizes[stop - 1] < full)  # the last one may be shorter
+            payload = payloads.data[first:whole, header:full].tobytes()
+            if whole < stop:
+                payload += payloads.data[whole, header : payloads.sizes[whole]].tobytes()
+            segment = replace(segment, payload=payload, pieces=stop - first)
         yield segment
         first = stop
 

@@ -18,6 +18,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._finite import known_finite
 from gradplane._plugins import (
     LoadError,
     call,
@@ -65,8 +66,8 @@ class Synthetic:
     """
 
     def __init__(self, twice: Floats) -> None:
-        """Take the values twice, one after the other, float32[2 n]."""
-        self._size, self._twice = twice.size // 2, constant(twice)
+        """Take finite values twice, one after the other, float32[2 n]."""
+        self._size, self._twice = twice.size // 2, known_finite(constant(twice))
         self.tensors: tuple[Tensor, ...] = (Tensor("values", (self._size,), 0),)
 
     def parameters(self, seed: int) -> Floats:

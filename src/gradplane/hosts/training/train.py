@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gradplane._finite import all_finite
+from gradplane._finite import all_finite, is_known_finite, known_finite
 from gradplane._plugins import is_reference
 from gradplane.hosts.absences import joining, of_worker, present
 from gradplane.hosts.config import JobConfig
@@ -300,7 +300,9 @@ class _Learner:
                 f"job {self.job.number}, worker {self.worker}, round {self.rounds}: the gradient"
                 f" is not finite (loss {loss}): training diverged, lower lr ({training.lr})"
             )
-        return loss, gradient
+        if is_known_finite(gradient):
+            return loss, gradient
+        return loss, known_finite(gradient.copy())  # a model may use its memory again
 
     def _sent(self) -> OnDevice:
         if self._device is not None:
