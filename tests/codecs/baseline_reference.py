@@ -233,6 +233,76 @@ def sdp4bit(x: list[float], seed: int, worker: int, bits: int = 4, block: int = 
     return data, back[: len(x)]
 
 
+def in_order(values: list[float]) -> float:
+    """Return the sum, added one by one: from Python 3.12 on sum() does more."""
+    total = 0.0
+    for v in values:
+        total += v
+    return total
+
+
+def dynamiq(x: list[float], seed: int, worker: int, bits: float = 5.0, workers: int = 1) -> Encoded:
+    supers = pieces(x, 256)
+    means = [f32(in_order(piece) / len(piece)) for piece in supers]
+    norms = [f32(min(in_order([v * v for v in piece]), 1e36)) for piece in supers]
+    data, received = bfloat16(means + norms)
+    means, norms = received[: len(supers)], received[len(supers) :]
+    budget = int(bits * len(x)) - 48 * len(supers) - 8 * len(pieces(x, 16))
+    limits = {k * Fraction(f) for f in norms if f > 0 for k in (1, Fraction(512, 17))}
+
+    def widths(limit: Fraction | float) -> list[int]:
+        low = limit * Fraction(17, 512) if isinstance(limit, Fraction) else limit
+        return [8 if f >= limit else 4 if f >= low else 2 for f in norms]
+
+    def fits(limit: Fraction) -> bool:
+        return sum(w * len(p) for w, p in zip(widths(limit), supers, strict=True)) <= budget
+
+    found = widths(min(filter(fits, limits), default=math.inf))
+    rest = [[f32(v - m) for v in p] for p, m in zip(supers, means, strict=True)]
+    decoded: list[list[float]] = [[] for _ in supers]
+    for width in (2, 4, 8):
+        own = [s for s, w in enumerate(found) if w == width]
+        values = [v for s in own for v in rest[s]]
+        sent, received = grouped(values, width, seed, worker, workers)
+        data += sent
+        for s, piece in zip(own, pieces(received, 256), strict=True):
+            decoded[s] = [f32(v + means[s]) for v in piece]
+    return data, [v for piece in decoded for v in piece]
+
+
+def grouped(x: list[float], bits: int, seed: int, worker: int, workers: int) -> Encoded:
+    """DynamiQ's super-groups of 256 and groups of 16, all of one width."""
+    top, epsilon = 2 ** (bits - 1) - 1, {2: 0.23, 4: 0.18, 8: 0.1}[bits]
+    powers = [1.0]
+    for _ in range(top):
+        powers.append(powers[-1] * (1 + 2 * epsilon**2))
+    places = [(p - 1) / (powers[-1] - 1) for p in powers]
+    order = key(seed, bits, "order")
+    part, scaling = key(seed, bits, worker, "part"), key(seed, bits, worker, "scale")
+    largest, scales, codes, decoded = b"", [], [], []
+    for s, piece in enumerate(pieces(x, 256)):
+        number = struct.unpack("<I", floats([max(map(abs, piece))]))[0]
+        half = -(-number // 2**16)
+        most = struct.unpack("<f", struct.pack("<I", half << 16))[0]
+        half = half if most >= 2.0**-118 else 0
+        largest += struct.pack("<H", half)
+        for g, group in enumerate(pieces(piece, 16), 16 * s):
+            peak = max(map(abs, group))
+            place = peak * 255 / most if half else 0.0
+            scales.append(math.floor(place) + (uniform(scaling, g) < place - math.floor(place)))
+            for i, v in enumerate(group, 16 * g):
+                share = abs(v) / peak if half and peak else 0.0
+                low = max(r for r in range(top) if places[r] <= share)
+                words = [word(order, i * workers + w) for w in range(workers)]
+                before = sorted(range(workers), key=lambda w: (words[w], w)).index(worker % workers)
+                u = (before + float(uniform(part, i))) / workers
+                step = (share - places[low]) / (places[low + 1] - places[low])
+                r = low + (u < step or step >= 1)
+                codes.append(r + (top + 1) * (r > 0 and v < 0))
+                decoded.append(f32((-1 if v < 0 else 1) * places[r] * (scales[-1] * most / 255)))
+    return largest + bytes(scales) + fields(codes, bits), decoded
+
+
 def natural(x: list[float], seed: int, worker: int, bits: int = 9) -> Encoded:
     levels = 2 ** (bits - 1) - 1
     top, most = -149, max(map(abs, x), default=0.0)

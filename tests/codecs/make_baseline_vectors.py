@@ -126,6 +126,16 @@ def sdp4bit() -> list[Case]:
     return [case(*one, **CHANCE) for one in encoded]
 
 
+def dynamiq() -> list[Case]:
+    """Among others, 256 values each of one in a thousand times the last ones' size."""
+    params = ({}, {"bits": 3.0, "workers": 4}, {"bits": 8.6875})
+    falling = [reference.f32(v * 1e-3 ** (i // 256)) for i, v in enumerate(vector(700))]
+    xs = [*map(vector, SIZES), falling, [0.0] * 33, [1e-40, -1e-45, 0.0], [1e37, -1e37]]
+    xs = [[reference.f32(v) for v in x] for x in xs]
+    encoded = [(p, x, reference.dynamiq(x, **CHANCE, **p)) for p in params for x in xs]
+    return [case(*one, **CHANCE) for one in encoded]
+
+
 def powersgd() -> list[Case]:
     params = ({}, {"rank": 1}, {"rank": 2, "columns": 7}, {"rank": 3, "columns": 1000})
     return [
@@ -162,6 +172,7 @@ MADE = {
     "mxfp": (0.001, mxfp),
     "zeropp": (0.014, zeropp),
     "sdp4bit": (0.03, sdp4bit),
+    "dynamiq": (0.02, dynamiq),
     "powersgd": (0.95, powersgd),
     "switchml": (1e-12, switchml),
 }

@@ -15,6 +15,7 @@ Array = np.ndarray
 NAMES = [
     "bfloat16",
     "dgc",
+    "dynamiq",
     "efsignsgd",
     "mxfp",
     "natural",
@@ -405,6 +406,8 @@ def test_a_worker_louder_than_the_shared_scale_is_clamped(name: str) -> None:
         ("zeropp", {"block": 0}, "block must be from 1 to 2147483648, got 0"),
         ("sdp4bit", {"bits": 1}, "bits must be from 2 to 8, got 1"),
         ("sdp4bit", {"block": 48}, "block must be a multiple of 32, got 48"),
+        ("dynamiq", {"bits": 2}, "bits must be a number from 2.6875 to 8.6875, got 2"),
+        ("dynamiq", {"workers": 0}, "workers must be from 1 to 65536, got 0"),
         ("powersgd", {"rank": 0}, "rank must be from 1 to 64, got 0"),
         ("powersgd", {"columns": 0}, "columns must be at least 1, got 0"),
         ("switchml", {"workers": 65537}, "workers must be from 1 to 65536, got 65537"),
@@ -448,6 +451,17 @@ def test_wrong_parameters(name: str, params: dict[str, Any], text: str) -> None:
         ("zeropp", {}, "000080ff" + "08", 1, "step -inf of block 0 is not a magnitude"),
         ("zeropp", {}, "ffff7f7f" + "00", 1, "-infinity at index 0"),
         ("sdp4bit", {}, "0000c07f" + "88" * 16, 1, "step nan of block 0 is not a magnitude"),
+        (
+            "dynamiq",
+            {},
+            "000080bf",
+            1,
+            "corrupted: -1.0, squared norm of super-group 0, is negative",
+        ),
+        (
+            *("dynamiq", {}, "00000000" + "807f" + "ff" + "01", 1),
+            "inf, the largest of super-group 0, is not a magnitude",
+        ),
         ("powersgd", {}, "0000803f" + "0000807f", 1, "infinity at index 1"),
         (
             "switchml",

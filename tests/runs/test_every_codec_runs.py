@@ -33,12 +33,13 @@ epochs = 2
 batch = 75
 """
 NAMES = codecs.names()
+FED_BACK = [name for name in NAMES if not codecs.get(name).unfit_for_feedback]
 SUMMABLE = [name for name in NAMES if codecs.get(name).summable]
 BY_TENSOR = '[["*.weights", "thc"], ["*", "float32"]]'
 SERVER = 'aggregation = "ps"\npush = '
 PUSHED = {
     **{name: f'{SERVER}"{name}"\nerror_feedback = false' for name in NAMES},
-    **{f"{name}, error feedback": f'{SERVER}"{name}"' for name in NAMES},
+    **{f"{name}, error feedback": f'{SERVER}"{name}"' for name in FED_BACK},
     "threelc, local steps": f'{SERVER}"threelc"\nlocal_steps = 2',
     "thc, local steps": f'{SERVER}"thc"\nlocal_steps = 2',
     "by tensor": f"{SERVER}{BY_TENSOR}",

@@ -26,6 +26,7 @@ AT_RANDOM = (
     "randomk",
     "sparse",
     "sdp4bit",
+    "dynamiq",
 )
 WORKERS = 3
 
@@ -37,7 +38,9 @@ def gradients(rounds: int, n: int = 2048) -> np.ndarray:
 
 def by_codec(name: str, given: np.ndarray) -> np.ndarray:
     reference = REFERENCES[name]
-    codec = codecs.get(name, **reference.parameters)
+    codec = codecs.get(name, **reference.parameters).for_workers(WORKERS)
+    if codec.carriers:
+        return np.stack([in_rounds(codec, vectors, step) for step, vectors in enumerate(given)])
     if reference.feedback:
         codec = codecs.ErrorFeedback(codec)
     states: list[Any] = [codec.start(given.shape[2]) for _ in range(WORKERS)]
@@ -51,6 +54,21 @@ def by_codec(name: str, given: np.ndarray) -> np.ndarray:
         states = [state for _, state in sent]
         means.append(codec.merge([codec.decode(data, given.shape[2]) for data, _ in sent]))
     return np.stack(means)
+
+
+def in_rounds(codec: codecs.Codec, vectors: np.ndarray, seed: int) -> np.ndarray:
+    """Return the mean that a server finds with a codec of several rounds without a memory."""
+    rounds = [codec.reduce(x, seed, None, w) for w, x in enumerate(vectors)]
+    parts = [next(steps) for steps in rounds]
+    for carrier in codec.carriers:
+        sent = [carrier.encode(x, seed=seed, worker=w)[0] for w, x in enumerate(parts)]
+        mean, parts = carrier.merge([carrier.decode(d, parts[0].size) for d in sent]), []
+        for steps in rounds:
+            try:
+                parts.append(steps.send(mean))
+            except StopIteration as end:
+                found, _ = end.value
+    return found
 
 
 def by_formula(name: str, given: np.ndarray) -> np.ndarray:

@@ -65,6 +65,12 @@ class Codec(ABC):
     by_tensor: ClassVar[bool] = False
     """True if the codec's paper compresses each tensor of a gradient by itself."""
 
+    unfit_for_feedback: ClassVar[str] = ""
+    """Why a job may not put error feedback around its workers' reduces; empty where it may."""
+
+    unit: ClassVar[int] = 1
+    """The values that are best encoded together: a ring cuts vectors between such units."""
+
     _refuses: ClassVar[bool] = False  # True if _encode() itself refuses values that are not finite
 
     @property
@@ -86,6 +92,10 @@ class Codec(ABC):
 
     def for_tensor(self, shape: Sequence[int]) -> "Codec":
         """Return the codec of one tensor of a model; its shape matters to few."""
+        return self
+
+    def for_workers(self, count: int) -> "Codec":
+        """Return the codec of a job of so many workers; their number matters to few."""
         return self
 
     def start(self, n: int) -> State:

@@ -66,6 +66,10 @@ class PerTensor(Codec):
         changed = tuple((size, change(codec)) for size, codec in self.parts)
         return dataclasses.replace(self, parts=changed)
 
+    def for_workers(self, count: int) -> "PerTensor":
+        """Return a copy with each tensor's codec for so many workers."""
+        return self.each(lambda codec: codec.for_workers(count))
+
     def start(self, n: int) -> tuple[State, ...]:
         """Return each tensor's state."""
         self._check(n)
@@ -84,10 +88,20 @@ class PerTensor(Codec):
 
     @functools.cached_property
     def carriers(self) -> tuple[Codec, ...]:
-        """The carriers of the tensors' rounds; a tensor without any travels in the first round."""
+        """The carriers of the tensors' rounds; a tensor without any travels in the first round.
+
+        CodecError where tensors' rounds differ: they are the same rounds."""
         rounds = [codec.carriers for _, codec in self.parts]
         longest = max(rounds, key=len, default=())
-        if not longest or all(self._is_exact(size, codec) for size, codec in self.parts):
+        if any(own not in ((), longest) for own in rounds):
+            names = dict.fromkeys(codec.name for _, codec in self.parts if codec.carriers)
+            raise CodecError(
+                f"tensors by {' and '.join(names)}: their rounds differ, and all tensors have the"
+                " same: use one of these, with the same parameters where they change the rounds"
+            )
+        if not longest or all(
+            codec.carriers or codec.name == longest[0].name == "float32" for _, codec in self.parts
+        ):
             return longest
         first = []
         for size, codec in self.parts:
@@ -96,10 +110,6 @@ class PerTensor(Codec):
                 size, codec = next(codec.reduce(zeros, 0, codec.start(size))).size, longest[0]
             first.append((size, codec))
         return (PerTensor(tuple(first)), *longest[1:])
-
-    @staticmethod
-    def _is_exact(size: int, codec: Codec) -> bool:
-        return bool(codec.carriers) or codec.name == "float32"
 
     def reduce(self, x: Floats, seed: int = 0, state: State = None, worker: int = 0) -> Rounds:
         """Reduce all tensors in the same rounds, their vectors one after another."""

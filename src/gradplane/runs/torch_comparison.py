@@ -59,6 +59,7 @@ WAYS = {
     "zeropp4": _ring("ZeRO++ int4", '{name="zeropp", bits=4}'),
     "sdp8bit": _ring("SDP4Bit with 8 bits", '{name="sdp4bit", bits=8}'),
     "sdp4bit": _ring("SDP4Bit", '{name="sdp4bit", bits=4}'),
+    "dynamiq": _ring("DynamiQ, 5 bits", "dynamiq"),
     "omnireduce": Way(
         "OmniReduce's nonzero blocks, switch",
         (

@@ -289,6 +289,57 @@ def rotated_integers(x: Floats, chance: Chance, bits: int, size: int) -> Floats:
     return np.asarray(back.ravel()[: x.size].reshape(x.shape), np.float32)
 
 
+def grouped(bits: float) -> Formula:
+    """Return DynamiQ (section 3) with so many bits a value, as one server adds it: 2, 4 or 8 bits
+    for each 256 values by their squared norms over all workers, each 16 with a scale of a byte.
+
+    Rounding is correlated: each worker has another part of [0, 1), in a random order."""
+
+    def formula(tensors: Floats, memory: Memory, chance: Chance) -> Floats:
+        flat = tensors.reshape(len(tensors), -1).astype(np.float64)
+        n = flat.shape[1]
+        padded = np.pad(flat, ((0, 0), (0, -n % 256))).reshape(len(flat), -1, 16, 16)
+        counts = np.minimum(256, n - 256 * np.arange(padded.shape[1]))
+        shift = padded.sum(axis=(0, 2, 3)) / counts / len(flat)
+        power = (padded**2).sum(axis=(0, 2, 3))
+        widths = _widths(power, counts, n * (bits - 48 / 256 - 8 / 16))
+        order = chance.random(padded.shape).argsort(axis=0)
+        u = (order + chance.random(padded.shape)) / len(flat)
+        rest = padded - shift[:, None, None]
+        sent = np.empty_like(rest)
+        for width, epsilon in ((2, 0.23), (4, 0.18), (8, 0.1)):
+            powers = (1 + 2 * epsilon**2) ** np.arange(2 ** (width - 1))
+            places, own = (powers - 1) / (powers[-1] - 1), widths == width
+            sent[:, own] = _in_groups(rest[:, own], places, u[:, own], chance)
+        found = (sent.mean(axis=0) + shift[:, None, None]).ravel()[:n]
+        return np.asarray(found.reshape(tensors.shape[1:]), np.float32)
+
+    return formula
+
+
+def _widths(power: Any, counts: Any, budget: float) -> Any:
+    """Return 2, 4 or 8 bits: those of the least threshold that keeps the budget of bits."""
+    widths = np.full(power.size, 2)
+    for t in sorted({*power, *(power * 512 / 17)}, reverse=True):
+        tried = np.where(power * (1 + 1e-9) >= t, 8, np.where(power * 512 / 17 >= t, 4, 2))
+        if (tried * counts).sum() > budget:
+            break
+        widths = tried
+    return widths
+
+
+def _in_groups(x: Any, places: Any, u: Any, chance: Chance) -> Any:
+    """Round values[..., 16, 16] to these places of [0, 1] times each 16's scale, and that to 255
+    steps of the largest of the 256."""
+    most = np.abs(x).max(axis=-1, keepdims=True)
+    step = np.abs(x).max(axis=(-2, -1), keepdims=True) / 255
+    scale = step * np.floor(most / np.where(step > 0, step, 1) + chance.random(most.shape))
+    share = np.abs(x) / np.where(most > 0, most, 1)
+    low = np.clip(np.searchsorted(places, share, "right") - 1, 0, len(places) - 2)
+    up = u < (share - places[low]) / (places[low + 1] - places[low])
+    return np.sign(x) * places[low + up] * scale
+
+
 def integers(tensors: Floats, memory: Memory, chance: Chance) -> Floats:
     """Round to 32-bit integers that add without overflow (SwitchML)."""
     step = 2 * _largest(tensors) * len(tensors) / (2**31 - 1)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ring_network import ring_job, ring_mail, ring_sums
 
 from gradplane import codecs
+from gradplane.codecs.dynamiq import DynamiQ
 from gradplane.hosts.config import ConfigError
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import SendMessage, SetTimer
@@ -112,6 +113,13 @@ def test_a_codec_of_the_hosts_on_every_hop(codec, error_feedback):
             assert len(sums) == 1, "all have the same bits"
             means.append(mail.delivered[0, ticket].mean)
     assert np.array_equal(means[:3], means[3:]), "the order of arrival does not matter"
+
+
+def test_blocks_are_whole_units_of_the_codecs():
+    plan = RingPlan.of(ring_job(workers=3), DynamiQ().carriers[1])
+    spans = [(plan.span(block, 1100).start, plan.span(block, 1100).stop) for block in range(3)]
+    assert spans == [(0, 512), (512, 1024), (1024, 1100)]
+    assert [plan.span(block, 200).stop for block in range(3)] == [200, 200, 200]
 
 
 def test_error_feedback_is_kept_by_block():

@@ -7,7 +7,7 @@ import pytest
 from memory_network import make_job
 
 from gradplane import codecs
-from gradplane.hosts.config import UnsuitableCodecError
+from gradplane.hosts.config import ConfigError, UnsuitableCodecError
 from gradplane.hosts.protocols.actions import Deliver, Record, SendMessage
 from gradplane.hosts.protocols.job_codec import push_codec, reduce_seed
 from gradplane.hosts.protocols.parameter_server import PsServer
@@ -92,6 +92,39 @@ def test_a_reduce_is_the_codecs_steps(aggregation, codec):
     kinds = [kind for kind, fields in records if fields["ticket"] == 4 and fields["worker"] == 1]
     assert kinds == ["norm", "arrival"]
     assert len({found[w, 5].sums for w in range(WORKERS)}) == 1 and len(found) == 18
+
+
+@pytest.mark.parametrize("aggregation", ["ps", "ring"])
+def test_dynamiqs_rounds_change_their_lengths(aggregation):
+    """From reduce to reduce as many values have 2, 4 and 8 bits as their squares ask for."""
+    rng = np.random.default_rng(6)
+    sizes = np.repeat(10.0 ** rng.integers(-3, 1, (6, 1, 4)), 75, axis=2)
+    xs = np.repeat(sizes * rng.standard_normal((6, WORKERS, N)), 5, axis=2).astype(np.float32)
+    codec = ("dynamiq", {"bits": 6})
+    job, found, records = run(aggregation, codec, xs, error_feedback=False)
+    again = run(aggregation, codec, xs, error_feedback=False)[1]
+    for ticket, x in enumerate(xs):
+        mean = found[0, ticket].mean
+        assert len({found[w, ticket].sums for w in range(WORKERS)}) == 1
+        assert np.array_equal(mean, again[2, ticket].mean)
+        error, exact = mean - x.mean(axis=0), x.mean(axis=0)
+        assert np.dot(error, error) < 0.01 * np.dot(exact, exact)
+    kinds = [kind for kind, fields in records if fields["ticket"] == 4 and fields["worker"] == 1]
+    assert kinds == ["norm", "norm", "norm", "arrival"]
+    assert push_codec(job).workers == WORKERS
+
+
+def test_dynamiq_refuses_error_feedback():
+    job = make_job(aggregation="ring", codec=("dynamiq", {}), error_feedback=True)
+    with pytest.raises(ConfigError, match="dynamiq: it is unbiased, .*: use error_feedback = fal"):
+        ring_worker(job, 0)
+
+
+def test_tensors_of_other_rounds_are_refused():
+    mixed = by_tensor((270, MATRIX), (30, ("dynamiq", {})))
+    job = make_job(aggregation="ps", codec=mixed, error_feedback=False)
+    with pytest.raises(codecs.CodecError, match="^tensors by powersgd and dynamiq: their rounds"):
+        served_worker(job, 0)
 
 
 def test_the_other_tensors_have_their_codecs_at_a_server():

@@ -84,10 +84,21 @@ def push_codec(job: JobConfig) -> codecs.Codec:
     """
     if job.coding.marked and job.coding.plan is None:
         return Marked()
-    codec = make_codec(job.coding.codec, "codec")
+    codec = make_codec(job.coding.codec, "codec").for_workers(job.workers)
     if job.coding.error_feedback:
+        for part in parts(codec):
+            _check_feedback(part)
         codec = _with_feedback(codec)
     return codecs.LocalSteps(codec, job.coding.local_steps) if job.coding.local_steps > 1 else codec
+
+
+def _check_feedback(codec: codecs.Codec) -> None:
+    if codec.unfit_for_feedback:
+        raise ConfigError(
+            f"error_feedback = true with codec {codec.name}: {codec.unfit_for_feedback}:"
+            " use error_feedback = false",
+            "error_feedback",
+        )
 
 
 def between_codec(job: JobConfig, push: codecs.Codec) -> codecs.Codec:

@@ -96,7 +96,10 @@ class RingPlan:
         return sum(1 << (start + k) % n for k in range((place - start) % n + 1))
 
     def span(self, block: int, size: int) -> slice:
-        """Return the block's part of a vector: the first size mod `blocks` have a value more."""
-        least, longer = divmod(size, self.blocks)
+        """Return the block's part of a vector, in whole units of the codec's: of u units the first
+        u mod `blocks` blocks have one more."""
+        unit = self.codec.unit
+        least, longer = divmod(-(-size // unit), self.blocks)
         start = block * least + min(block, longer)
-        return slice(start, start + least + (block < longer))
+        stop = start + least + (block < longer)
+        return slice(min(start * unit, size), min(stop * unit, size))

@@ -267,7 +267,7 @@ class RingWorker:
                 f"worker {self._worker}, ticket {reduce.ticket}, block {block}: the sum: {error}"
             ) from error
         reduce.sent[block] = body
-        if reduce.tensor < TRANSIENT:
+        if reduce.tensor < TRANSIENT and state is not None:
             self._states[key] = state
         return body
 

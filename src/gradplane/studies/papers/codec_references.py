@@ -91,6 +91,7 @@ REFERENCES = {
         *({"bits": 4, "block": 128}, alone(partial(references.rotated_integers, bits=4, size=128))),
         whole=True,
     ),
+    "dynamiq": Reference({"bits": 5}, references.grouped(5), whole=True),
     "switchml": Reference({}, references.integers, whole=True),
     "thc": _thc("thc"),
     "uniform_thc": _thc("uniform_thc"),

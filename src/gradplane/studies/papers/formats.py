@@ -28,6 +28,7 @@ RINGS: Mapping[str, dict[str, Any]] = {
     "ZeRO++ 4 bits": {"name": "zeropp", "bits": 4},
     "SDP4Bit 8 bits": {"name": "sdp4bit", "bits": 8},
     "SDP4Bit 4 bits": {"name": "sdp4bit", "bits": 4},
+    "DynamiQ 5 bits": {"name": "dynamiq", "bits": 5},
 }
 """In a ring, where each hop decodes, adds and encodes again; without error feedback."""
 

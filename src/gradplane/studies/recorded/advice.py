@@ -16,7 +16,7 @@ import numpy as np
 from gradplane import codecs
 from gradplane.codecs import Codec, CodecError, ErrorFeedback, Floats, PerTensor, RecordedGradients
 from gradplane.runs.codec_warnings import codec_risk
-from gradplane.studies.recorded import mean_vector, rounds, whole
+from gradplane.studies.recorded import rounds, whole
 
 ROUNDS = 10
 ERROR = 0.1
@@ -42,6 +42,7 @@ _CANDIDATES: tuple[tuple[Way, str, bool, tuple[dict[str, Any], ...]], ...] = (
     ("ps", "mxfp", True, tuple({"element": e} for e in ("e4m3", "e2m3", "e2m1"))),
     ("ps", "zeropp", True, tuple({"bits": b} for b in (4, 8))),
     ("ps", "sdp4bit", False, tuple({"bits": b} for b in (4, 8))),
+    ("ps", "dynamiq", False, tuple({"bits": b} for b in (4, 5))),
     ("ps", "bfloat16", False, ({},)),
     ("network", "inceptionn", False, tuple({"bound": k} for k in codecs.ERROR_BOUNDS)),
 )
@@ -90,7 +91,7 @@ def _measured(recorded: RecordedGradients, momentum: float, seed: int) -> Iterat
     workers, n = len(recorded.workers), sum(recorded.sizes)
     for way, name, feedback, choices in _CANDIDATES:
         for parameters in choices:
-            codec = codecs.get(name, **parameters)
+            codec = codecs.get(name, **parameters).for_workers(workers)
             fits = way != "switch" or codec.sum_bits(workers) <= max(codecs.SUM_WIDTHS)
             if not fits:
                 continue
@@ -142,14 +143,15 @@ def _round(
 def _in_steps(
     codec: Codec, vectors: list[Floats], key: int, states: list[Any]
 ) -> tuple[Floats, float, list[Any]]:
-    """Run a round of several means (PowerSGD), which travel as float32."""
+    """Run a round of several means, which travel by the codec's carriers (PowerSGD, DynamiQ)."""
     pairs = enumerate(zip(vectors, states, strict=True))
     running = [codec.reduce(x, key, state, w) for w, (x, state) in pairs]
-    parts, size = [next(steps) for steps in running], 0
+    parts, size = [next(steps) for steps in running], 0.0
     ended: list[tuple[Floats, Any]] = []
-    while not ended:
-        size += parts[0].nbytes
-        answer = mean_vector(parts)
+    for number, carrier in enumerate(codec.carriers):
+        own = codecs.key(key, number)
+        answer, sent, _ = _round(carrier, parts, own, [None] * len(parts))
+        size += sent
         parts = []
         for steps in running:
             try:
