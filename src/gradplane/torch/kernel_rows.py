@@ -285,4 +285,4 @@ ROWS = (
     *_bytes_of("3LC without error feedback", codecs.get("threelc", accumulate=False)),
     *_bytes_of("TopK", *_each("topk", fraction=(0.1, 0.5))),
 )  # fmt: skip
-"""What is timed is the first codec and count of a row."""
+"""A row is timed with its first codec and its first number of workers."""

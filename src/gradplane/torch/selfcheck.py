@@ -96,14 +96,14 @@ def _same(found: torch.Tensor, expected: Any) -> bool:
 
 
 def _speeds(device: torch.device) -> Callable[[Any, Any], str]:
-    """Return what tells a row's time, beside that of `copy_`, and the bytes that it moves."""
+    """Return a function that says how long a row takes, beside `copy_`, and what it moves."""
     n = min(SPEED, torch.cuda.mem_get_info()[0] // 64)
     x = torch.randn(n, device=device)
     target = torch.empty_like(x)
     copy, _ = _timed(lambda: target.copy_(x))
     print(f"copy_ of {n:,} values takes {copy:.2f} ms and moves 8 bytes a value")
 
-    def told(rows: Any, row: Any) -> str:
+    def measured(rows: Any, row: Any) -> str:
         case = next(row.cases((n,), device))
         _, moved = rows.moved(row, case)
         taken, memory = _timed(row.prepare(case))
@@ -112,7 +112,7 @@ def _speeds(device: torch.device) -> Callable[[Any, Any], str]:
             f" takes {memory / n:.2f} with its result"
         )
 
-    return told
+    return measured
 
 
 def _timed(call: Callable[[], Any]) -> tuple[float, int]:

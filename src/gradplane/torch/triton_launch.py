@@ -1,4 +1,4 @@
-"""How all of Triton's kernels are launched and told of values that a codec refuses.
+"""How all kernels in Triton are launched, and how they report values that a codec refuses.
 
 This and the modules that define kernels import triton: `kernels` takes them for CUDA tensors only.
 """
