@@ -93,7 +93,8 @@ def test_streams_wait_for_those_of_other_jobs(tmp_path: Path, first_host: int) -
             'aggregation = "ring"\npush = "float32"\n',
             1,
             'aggregation = "ring" with reliability = "lossy": a lost partial sum would stop the'
-            ' ring, so hosts send it again: use reliability = "retransmit"',
+            ' ring, so hosts send it again: use reliability = "retransmit", or'
+            ' aggregation = "switch" or "ps"',
         ),
         (
             f'{RING}pull = "float32"\n',

@@ -257,7 +257,8 @@ REFUSED = {
         "retransmit",
         "lossy",
         'aggregation = "ring" with reliability = "lossy": a lost partial sum would stop the ring,'
-        ' so hosts send it again: use reliability = "retransmit"',
+        ' so hosts send it again: use reliability = "retransmit", or'
+        ' aggregation = "switch" or "ps"',
     ),
     "a quorum": (
         "marked = true",

@@ -140,6 +140,15 @@ class ReplayedJob:
         return message.data + self.network.carry(source, message.peer, message.values)
 
 
+def reliability_problems(
+    job: AskedJob, what: str, needed: str, why: str, instead: str = ""
+) -> Iterator[Keyed]:
+    """Yield what is wrong with a job that is reliable in another way than is needed."""
+    if job.reliability != needed:
+        asked = f'{what} with reliability = "{job.reliability}"'
+        yield "reliability", f'{asked}: {why}: use reliability = "{needed}"{instead}'
+
+
 class Aggregation(ABC):
     """An aggregation scheme, frozen and without state: equal jobs are deployed equally."""
 
@@ -172,6 +181,12 @@ class Aggregation(ABC):
     """Where there are groups, each has a server of its own, or is a ring (rings)."""
     no_pull: ClassVar[str | None] = None
     """Why nothing is encoded on the way back to the workers; None if `pull` says how."""
+    no_quorum: ClassVar[str | None] = None
+    """Why each sum is of all workers; None if `quorum` may leave some out."""
+    only_reliability: ClassVar[tuple[str, str] | None] = None
+    """The only `reliability` that a job can have, and why; None if it may have any."""
+    instead: ClassVar[str | None] = None
+    """What takes the quorum or reliability that this scheme does not: its keys."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -199,14 +214,18 @@ class Aggregation(ABC):
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
         """Yield problems that prevent a run, by key. `others`: the jobs before this one."""
         job = placed.job
-        if job.pull is not None and self.no_pull is not None:
-            yield "pull", f'{self.no_pull}: pull is for aggregation = "ps"'
-        for key in ("pull_feedback", "pull_deltas"):
+        for key in ("pull", "pull_feedback", "pull_deltas"):
             if getattr(job, key) and self.no_pull is not None:
                 yield key, f'{self.no_pull}: {key} is for aggregation = "ps"'
+        what = f'aggregation = "{self.name}"'
+        instead = f", or {self.instead}" if self.instead else ""
+        if self.no_quorum is not None and job.quorum is not None and job.quorum < job.size:
+            asked = f"{what} with quorum = {job.quorum} of {job.size} workers"
+            yield "quorum", f"{asked}: {self.no_quorum}: use quorum = {job.size}{instead}"
+        if self.only_reliability is not None:
+            yield from reliability_problems(job, what, *self.only_reliability, instead)
         if job.groups is not None and not self.takes_groups:
-            text = f'groups with aggregation = "{self.name}": they are of "ring" and "ps"'
-            yield "groups", text
+            yield "groups", f'groups with {what}: they are of "ring" and "ps"'
         if job.between is not None and (job.groups is None or not self.group_servers):
             yield "between", 'between is of aggregation = "ps" with groups: leave it out'
         if job.rings and (job.groups is None or not self.group_servers):
@@ -220,17 +239,17 @@ class Aggregation(ABC):
         if job.marked and not self.marks:
             yield (
                 "marked",
-                f'marked = true with aggregation = "{self.name}": its workers do not send float32'
+                f"marked = true with {what}: its workers do not send float32"
                 ' values: use aggregation = "ring" or "ps"',
             )
         if job.nonzero_blocks and not self.leaves_out_zeros:
             yield (
                 "nonzero_blocks",
-                f'nonzero_blocks = true with aggregation = "{self.name}": only the switch of'
+                f"nonzero_blocks = true with {what}: only the switch of"
                 ' aggregation = "switch" fills in the blocks that workers leave out: leave it out',
             )
         if job.local_steps > 1 and (job.marked or not self.skips_rounds):
-            how = "marked = true" if job.marked else f'aggregation = "{self.name}"'
+            how = "marked = true" if job.marked else what
             yield (
                 "local_steps",
                 f"local_steps = {job.local_steps} with {how}: only a parameter server's workers"
@@ -240,7 +259,7 @@ class Aggregation(ABC):
         if (job.push.name == "per_tensor" or job.by_tensor is True) and not self.sums_by_tensor:
             yield (
                 "push" if job.push.name == "per_tensor" else "by_tensor",
-                f'codec by tensor with aggregation = "{self.name}": its workers sum whole vectors'
+                f"codec by tensor with {what}: its workers sum whole vectors"
                 ' under one codec: use aggregation = "ps", or one codec',
             )
 

@@ -7,7 +7,7 @@ The class `OptiReduceScheme` is the scheme; `_ReplayedReduces` re-enacts its red
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from gradplane.aggregations.aggregation import (
     Aggregation,
-    Keyed,
     Messages,
     PlacedJob,
     ReplayedJob,
@@ -24,7 +23,6 @@ from gradplane.aggregations.aggregation import (
 )
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.wire import bounded
-from gradplane.hosts.wire.aggregation import MAX_WORKERS
 from gradplane.hosts.wire.bounded import Type
 from gradplane.hosts.wire.payloads import Payloads
 
@@ -40,25 +38,9 @@ class OptiReduceScheme(Aggregation):
     worker_role = "gradplane.hosts.drivers.roles:BoundedWorkerRole"
     baseline = "ring"
     no_pull = "workers answer each other as they push"
-
-    def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
-        """Yield problems that prevent a run, each with its key."""
-        yield from super().check(placed, others)
-        job = placed.job
-        if job.quorum is not None and job.quorum < job.size:
-            yield (
-                "quorum",
-                f'quorum = {job.quorum} with aggregation = "{self.name}": a sum waits for a time,'
-                " not for a number of workers: leave it out",
-            )
-        if job.reliability != "lossy":
-            yield (
-                "reliability",
-                f'reliability = "{job.reliability}" with aggregation = "{self.name}": nothing is'
-                ' sent again: use reliability = "lossy", or aggregation = "ring"',
-            )
-        if job.size > MAX_WORKERS:
-            yield "workers", f"{job.size} workers, of at most {MAX_WORKERS}"
+    no_quorum = "a sum waits for a time, not for a number of workers"
+    only_reliability = "lossy", "nothing is sent again"
+    instead = 'aggregation = "ps"'
 
     def streams(self, placed: PlacedJob, config: JobConfig, values: int) -> Sequence[Messages]:
         """Return the blocks that all workers send each other, while times are observed."""

@@ -43,6 +43,8 @@ class PlanScheme(Aggregation):
     baseline = "ring"
     marks = True
     no_pull = "a plan says where tensors are compressed"
+    no_quorum = "its collectives need every worker"
+    only_reliability = "retransmit", "a lost part would stop a collective, so hosts send it again"
 
     def servers(self, job: AskedJob) -> int:
         """Return how many servers the plan's tensors go to."""
@@ -99,18 +101,6 @@ class PlanScheme(Aggregation):
                 "marked",
                 "marked = false with a plan whose tensors the edge switches compress: leave out"
                 " marked, or plan again with --constraint without=tos",
-            )
-        if job.quorum is not None and job.quorum < job.size:
-            yield (
-                "quorum",
-                f"quorum = {job.quorum} of {job.size} workers with a plan: its collectives need"
-                f" every worker: use quorum = {job.size}",
-            )
-        if job.reliability != "retransmit":
-            yield (
-                "reliability",
-                f'reliability = "{job.reliability}" with a plan: a lost part would stop a'
-                ' collective, so hosts send it again: use reliability = "retransmit"',
             )
 
     def streams(self, placed: PlacedJob, config: JobConfig, values: int) -> Sequence[Messages]:

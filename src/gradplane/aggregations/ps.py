@@ -20,9 +20,10 @@ from gradplane.aggregations.aggregation import (
     PlacedJob,
     ReplayedJob,
     quorum_problems,
+    reliability_problems,
 )
 from gradplane.aggregations.needs import AskedJob
-from gradplane.aggregations.ring import ring_problems, round_of
+from gradplane.aggregations.ring import RELIABILITY, round_of
 from gradplane.codecs import Codec
 from gradplane.hosts.config import Addresses, ConfigError, JobConfig
 from gradplane.hosts.group_tree import levels, workers_of
@@ -141,7 +142,7 @@ class ServerScheme(Aggregation):
 
 def _rings_problems(job: AskedJob, sums: bool) -> Iterator[Keyed]:
     """Yield what is wrong with a job whose groups are rings. sums: its server would answer so."""
-    yield from ring_problems(job, "rings = true")
+    yield from reliability_problems(job, "rings = true", *RELIABILITY)
     if job.quorums is not None or (job.quorum is not None and job.quorum < job.size):
         key = "quorum" if job.quorums is None else "quorums"
         text = "a group's sum passes through all of its workers, so none can be left out"

@@ -10,18 +10,19 @@ from itertools import chain, pairwise
 
 from gradplane.aggregations.aggregation import (
     Aggregation,
-    Keyed,
     Messages,
     PlacedJob,
     ReplayedJob,
     suggesting,
 )
-from gradplane.aggregations.needs import AskedJob
 from gradplane.codecs import Codec
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.group_tree import levels, members_of
 from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
 from gradplane.hosts.protocols.job_codec import push_codec
+
+RELIABILITY = "retransmit", "a lost partial sum would stop the ring, so hosts send it again"
+"""How a job is reliable of which rings sum all vectors, or a part of them, and why."""
 
 
 class RingScheme(Aggregation):
@@ -32,23 +33,13 @@ class RingScheme(Aggregation):
     baseline = "ring"
     marks = sums_by_tensor = takes_groups = True
     no_pull = "a ring has no server that answers"
+    no_quorum = "every partial sum passes through all workers, so no worker can be left out"
+    only_reliability = RELIABILITY
+    instead = 'aggregation = "switch" or "ps"'
 
     def takes_tensors(self, codec: Codec) -> bool:
         """Return whether the codec's paper takes tensors by themselves, and a ring can."""
         return codec.by_tensor and bool(codec.carriers)
-
-    def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
-        """Yield problems that prevent a run, each with its key."""
-        yield from super().check(placed, others)
-        job = placed.job
-        if job.quorum is not None and job.quorum < job.size:
-            yield (
-                "quorum",
-                f'aggregation = "ring" with quorum = {job.quorum} of {job.size} workers: every'
-                " partial sum passes through all workers, so no worker can be left out: use"
-                f' quorum = {job.size}, or aggregation = "switch" or "ps"',
-            )
-        yield from ring_problems(job, 'aggregation = "ring"')
 
     def streams(self, placed: PlacedJob, config: JobConfig, values: int) -> Sequence[Messages]:
         """Return a block of each worker, to its right neighbour; over groups likewise of each
@@ -76,16 +67,6 @@ class RingScheme(Aggregation):
     def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
         """Return a function that re-enacts one reduce."""
         return _ReplayedReduces(replayed).reduce
-
-
-def ring_problems(job: AskedJob, what: str) -> Iterator[Keyed]:
-    """Yield what is wrong with a job of which rings sum all vectors, or a part of them."""
-    if job.reliability != "retransmit":
-        yield (
-            "reliability",
-            f'{what} with reliability = "{job.reliability}": a lost partial sum would stop the'
-            ' ring, so hosts send it again: use reliability = "retransmit"',
-        )
 
 
 def round_of(names: Sequence[str], codec: Codec, values: int) -> Iterator[Messages]:

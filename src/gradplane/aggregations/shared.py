@@ -52,6 +52,12 @@ class SharedScheme(Aggregation):
     server_role = "gradplane.hosts.drivers.roles:SharedServerRole"
     program = "shared.p4"
     no_pull = "workers get the sums as they are"
+    no_quorum = "a sum is complete when every worker is in"
+    only_reliability = (
+        "retransmit",
+        "what a switch gives up comes to the server only if workers send it again",
+    )
+    instead = 'aggregation = "switch"'
     restarts = True
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
@@ -66,19 +72,6 @@ class SharedScheme(Aggregation):
                 f"job {job.name}: its workers and its server are attached to switches"
                 f" {', '.join(switches)}, and slots are shared in one: place them on one switch, or"
                 ' use aggregation = "switch"',
-            )
-        if job.quorum is not None and job.quorum < job.size:
-            yield (
-                "quorum",
-                f"quorum = {job.quorum} of {job.size} workers with shared slots: a sum is complete"
-                f' when every worker is in: use quorum = {job.size}, or aggregation = "switch"',
-            )
-        if job.reliability != "retransmit":
-            yield (
-                "reliability",
-                f'reliability = "{job.reliability}" with shared slots: what a switch gives up'
-                " comes to the server only if workers send it again: use reliability ="
-                ' "retransmit"',
             )
         yield from one_width(job, others)
 
