@@ -108,12 +108,12 @@ def _tos(packet: Captured) -> int:
     return start & 0xFF if version == 4 else start >> 4 & 0xFF if version == 6 else 0
 
 
-def ethernet_packets(path: str | Path) -> list[Captured]:
+def ethernet_packets(path: str | Path, *, silent: bool = False) -> list[Captured]:
     """Return a capture's packets, whole ones from Ethernet on, in the order of their times.
 
-    Raises CaptureError, also for a capture without packets."""
+    Raises CaptureError, also for a capture without packets, unless it may be `silent`."""
     found = sorted(read_capture(path, ETHERNET), key=lambda packet: packet.time)
-    if not found:
+    if not (found or silent):
         raise CaptureError(f"{path}: the capture has no packets")
     return found
 

@@ -132,6 +132,15 @@ def test_packets_of_several_files_come_in_the_order_of_their_times(folder: Path)
         assert [port for port, _ in files._packets] == [1, 2, 1, 2, 1]
 
 
+def test_a_port_may_be_silent(folder: Path) -> None:
+    """Its capture has no packets, as p4c's test driver writes one for each port without any."""
+    capture(folder / "h2_in.pcap", ())
+    with PacketFiles([(1, "h1"), (2, "h2")], 0) as files:
+        assert [port for port, _ in files._packets] == [1, 1, 1]
+    with PacketFiles([(2, "h2")], 0) as files:
+        assert files.clock() == 0 and not files._packets
+
+
 def test_wrong_files_are_refused(folder: Path) -> None:
     with pytest.raises(SwitchError, match=r"there is none of h7_in.pcap, h8_in.pcap"):
         PacketFiles([(1, "h7"), (2, "h8")], 0)

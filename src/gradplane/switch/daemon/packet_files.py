@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from itertools import compress
 from pathlib import Path
 from threading import Event, Thread
 from types import TracebackType
@@ -35,16 +36,17 @@ class PacketFiles:
         self._interfaces, self._wait_s = interfaces, wait_s
         self._packets: list[tuple[int, Captured]] = []
         names = [f"{name}_in.pcap" for _, name in interfaces]
+        there = [Path(name).exists() for name in names]
+        if not any(there):
+            raise SwitchError(f"--use-files: there is none of {', '.join(names)} in this folder")
         try:
-            for (port, _), name in zip(interfaces, names, strict=True):
-                if Path(name).exists():
-                    self._packets += [(port, packet) for packet in ethernet_packets(name)]
+            for (port, _), name in compress(zip(interfaces, names, strict=True), there):
+                packets = ethernet_packets(name, silent=True)
+                self._packets += [(port, packet) for packet in packets]
         except CaptureError as error:
             raise SwitchError(f"--use-files: {error}") from None
-        if not self._packets:
-            raise SwitchError(f"--use-files: there is none of {', '.join(names)} in this folder")
         self._packets.sort(key=lambda entry: entry[1].time)
-        self._now = self._packets[0][1].time
+        self._now = self._packets[0][1].time if self._packets else 0
         self._stack = ExitStack()
         self._out: dict[int, PcapWriter] = {}
         self._left: Counter[int] = Counter()
