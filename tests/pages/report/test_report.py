@@ -142,7 +142,7 @@ def test_an_end_of_the_epoch_that_lost_packets_is_the_cause(small_run: Runs) -> 
     (job,) = data_of(page(run.folder))["details"]["jobs"]
     (cause,) = [r["cause"] for r in job["rounds"] if "end of the epoch" in (r["cause"] or "")]
     assert "Worker 1 began it" in cause
-    assert "The packet to worker 1 (stream) was lost" in cause and "Streams sent" in cause
+    assert "The packets to worker 1 (stream) were lost" in cause and "Streams sent" in cause
 
 
 def test_a_straggling_computation_is_the_cause(small_run: Runs) -> None:

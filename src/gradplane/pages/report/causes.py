@@ -197,19 +197,25 @@ def _resent(events: Sequence[Event]) -> Iterator[str]:
 
 
 def _verdicts(events: Sequence[Event], slow: Round) -> Iterator[str]:
+    """Yield a sentence about each packet, or the packets of a stream, that most often had one."""
     groups: dict[tuple[Any, ...], list[Event]] = {}
     for e in events:
-        group = (e.worker, e.what, *(e.line[key] for key in _PACKET))
+        link, way, kind, slot, verdict = (e.line[key] for key in _PACKET)
+        several = kind in STREAM_TYPES
+        group = (e.worker, e.what, link, way, kind, None if several else slot, verdict)
         groups.setdefault(group, []).append(e)
     most = sorted(groups.items(), key=lambda group: -len(group[1]))[:3]
     for (worker, what, link, way, kind, slot, verdict), same in most:
         first, count = same[0], len(same)
         when = "" if first.at is None else f", first {seconds(first.at - slow.started)} into it"
         times = "" if count == 1 else f" {count} times"
+        packet, was = (
+            ("packets", "were") if kind in STREAM_TYPES and count > 1 else ("packet", "was")
+        )
+        whose = f"Worker {worker}'s {packet}" if way == "up" else f"The {packet} to worker {worker}"
+        place = "" if slot is None else f", slot {slot}"
         fate = "left out" if verdict == "leave out" else what
-        whose = f"Worker {worker}'s packet" if way == "up" else f"The packet to worker {worker}"
-        place = "" if slot is None or kind in ("stream", "ack", "values") else f", slot {slot}"
-        yield f"{whose} ({kind}{place}) was {fate}{times} on {link}'s link{when}."
+        yield f"{whose} ({kind}{place}) {was} {fate}{times} on {link}'s link{when}."
 
 
 def _timers(timers: Sequence[Event], events: Sequence[Event]) -> Iterator[str]:
