@@ -14,6 +14,7 @@ from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
 
 from gradplane.switch.ports.kernel_batches import Arrivals
 from gradplane.switch.ports.port import Port
+from gradplane.switch.ports.port import log as port_log
 
 TIMEOUT = 60.0
 ADDRESSES = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
@@ -70,6 +71,13 @@ def flood(sender: socket.socket, port: Port, arrivals: Arrivals) -> None:
             sent += 1
         found += arrivals.count
     assert 2900 < port.missed < 3000, port.missed  # 5,000 - 2,048; the kernel sends some of its own
+    lines: list[str] = []
+    port_log.addFilter(lambda record: bool(lines.append(record.getMessage())))
+    for _ in range(sent):
+        sender.send(whole)
+    port.close()  # before anything was read
+    assert f": {port.missed} packets from {port.interface} were lost" in lines[-1], lines
+    assert port.missed > 5800, port.missed
 
 
 def wait_until_up(name: str) -> None:

@@ -63,7 +63,7 @@ class Port:
         self.interface = interface
         self.dropped = 0  # packets that could not be sent
         self.missed = 0  # packets that came while the ring was full
-        self._next_warning = 0.0
+        self._said, self._next_warning = 0, 0.0  # of those, in the log; when the next line may be
         self._too_long = False
         self._in, self._ring, self._out, self._index = _opened(interface)
         refused = switch_off(interface)
@@ -121,12 +121,13 @@ class Port:
             if error:
                 raise OSError(error, os.strerror(error))
 
-    def _note_missed(self) -> None:
-        """Count what the kernel had no room for since the last time; warn once a second."""
+    def _note_missed(self, last: bool = False) -> None:
+        """Count what the kernel had no room for since the last time; warn once a second, and with
+        the last of them."""
         statistics = self._in.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
         self.missed += struct.unpack("=II", statistics)[1]
-        if time.monotonic() >= self._next_warning:
-            self._next_warning = time.monotonic() + 1.0
+        if self.missed > self._said and (last or time.monotonic() >= self._next_warning):
+            self._said, self._next_warning = self.missed, time.monotonic() + 1.0
             log.warning(_MISSED, self.number, self.missed, self.interface)
 
     def _receive(self, arrivals: Arrivals, most: int = BATCH) -> None:
@@ -147,6 +148,7 @@ class Port:
 
     def close(self) -> None:
         if self._ring is not None:
+            self._note_missed(last=True)
             self._ring.close()
         self._in.close()
         self._out.close()
