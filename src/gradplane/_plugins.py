@@ -359,18 +359,21 @@ def call(what: str, name: str, function: Callable[..., Any], **arguments: Any) -
     """Return function(**arguments); LoadError with its signature if it takes other arguments."""
     if not callable(function):
         raise LoadError(f"{what} {name}: expected a callable, got {type(function).__name__}")
-    signature = inspect.signature(function)
     try:
-        signature.bind(**arguments)
-    except TypeError as error:
-        given, takes = ", ".join(arguments), signature.parameters
-        plain = [one.replace(annotation=one.empty) for one in takes.values()]
-        near = (did_you_mean(one, takes, quoted) for one in arguments if one not in takes)
-        raise LoadError(
-            f"{what} {name}: called with {given}, but it takes {inspect.Signature(plain)}"
-            f" ({next(filter(None, near), error)})"
-        ) from None
-    return function(**arguments)
+        return function(**arguments)
+    except TypeError:  # of the call, or of something in the function
+        signature = inspect.signature(function)
+        try:
+            signature.bind(**arguments)
+        except TypeError as error:
+            given, takes = ", ".join(arguments), signature.parameters
+            plain = [one.replace(annotation=one.empty) for one in takes.values()]
+            near = (did_you_mean(one, takes, quoted) for one in arguments if one not in takes)
+            raise LoadError(
+                f"{what} {name}: called with {given}, but it takes {inspect.Signature(plain)}"
+                f" ({next(filter(None, near), error)})"
+            ) from None
+        raise
 
 
 def described(found: Any) -> str:
