@@ -9,6 +9,7 @@ ROLES = {
     "switch": "gradplane.hosts.drivers.roles:SwitchWorkerRole",
     "ps": "gradplane.hosts.drivers.roles:ServedWorkerRole",
     "ring": "gradplane.hosts.drivers.roles:RingWorkerRole",
+    "optireduce": "gradplane.hosts.drivers.roles:BoundedWorkerRole",
 }
 SERVER = "gradplane.hosts.drivers.roles:ParameterServerRole"
 

@@ -8,10 +8,13 @@ process of its own, where kernels are not interpreted.
 import importlib
 import json
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+from bisect import bisect_right
 from collections import Counter
+from itertools import accumulate
 from pathlib import Path
 
 import triton
@@ -19,6 +22,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from gradplane.torch.triton_launch import EXACT
+
+INSTRUCTION = 16  # bytes
 
 
 def compiled(launch):
@@ -32,19 +37,45 @@ def ptx(text):
     return Counter(re.findall(r"^\s*(?:@!?%p\d+ )?([a-z]\w*(?:\.[\w:]+)*)\s[^\n]*;", text, re.M))
 
 
-def sass(binary):
+def machine_code(elf):
+    """Return the instructions of a binary's only kernel."""
+    sections, (size, count, names) = u64(elf, 40), struct.unpack_from("<HHH", elf, 58)
+    found = [elf[sections + size * k :][:40] for k in range(count)]
+    start = u64(found[names], 24)
+    texts = [s for s in found if elf[start + u32(s, 0) :].startswith(b".text.")]
+    (code,) = (elf[u64(s, 24) :][: u64(s, 32)] for s in texts)
+    return code
+
+
+def u32(data, at):
+    return struct.unpack_from("<I", data, at)[0]
+
+
+def u64(data, at):
+    return struct.unpack_from("<Q", data, at)[0]
+
+
+def sass(codes):
+    """Return the instructions of each machine code; starting the disassembler takes a third of a
+    second, so it gets all of them as one."""
     tool = Path(triton.__file__).parent / "backends/nvidia/bin/nvdisasm"
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(binary)
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"".join(codes))
         file.flush()
-        shown = subprocess.run([tool, "-c", file.name], capture_output=True, text=True, check=True)
-    place = r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?\w+ )?"
-    return Counter(re.findall(place + r"([A-Z][\w.]*)", shown.stdout, re.M))
+        command = [tool, "--binary", "SM90", file.name]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    line = r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?\w+ )?([A-Z][\w.]*)"
+    found = [(int(place, 16), op) for place, op in re.findall(line, shown, re.M)]
+    ends = list(accumulate(map(len, codes)))
+    assert len(found) == ends[-1] // INSTRUCTION
+    own = [Counter() for _ in codes]
+    for place, op in found:
+        own[bisect_right(ends, place)][op] += 1
+    return own
 
 
 if __name__ == "__main__":
-    found = []
-    for launch in json.load(sys.stdin):
-        asm = compiled(launch)
-        found.append({"ptx": ptx(asm["ptx"]), "sass": sass(asm["cubin"])})
-    print(json.dumps(found))
+    asm = [compiled(launch) for launch in json.load(sys.stdin)]
+    texts = [ptx(each["ptx"]) for each in asm]
+    codes = sass([machine_code(each["cubin"]) for each in asm])
+    print(json.dumps([{"ptx": t, "sass": c} for t, c in zip(texts, codes, strict=True)]))

@@ -8,15 +8,19 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bounded_network import Together
 from loopback_job import loopback_job, running
 from memory_network import HOP, MemoryNetwork, make_job
 from ranks import run_ranks
 from wired import Wired
 
 from gradplane import codecs
+from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.device_vector import DeviceVector
 from gradplane.hosts.protocols.job_codec import parts, push_codec
-from gradplane.hosts.protocols.parameter_server import PsServer, PsWorker
+from gradplane.hosts.protocols.results import ReduceError, Summed
+from gradplane.hosts.protocols.server_tree import server
+from gradplane.hosts.protocols.several_rounds import ring_worker, served_worker
 from gradplane.hosts.reducer import Reducer, ReducerError
 from gradplane.hosts.saved_state import pack, unpack
 from gradplane.hosts.wire import aggregation
@@ -66,8 +70,9 @@ def trained(folder, changes, **environment):
     folder.mkdir()
     job = loopback_job(**{"aggregation": "switch", "workers": 2} | changes)
     said = run_ranks(job, TRAIN, folder, **environment)
+    ring = job.aggregation == "ring"  # whose sums are values, which have no digest on a device
     digests = [
-        [(line["codes"], line["sums"]) for line in records if "sums" in line]
+        [(line["codes"], ring or line["sums"]) for line in records if "sums" in line]
         for records in (
             [json.loads(line) for line in path.read_text().splitlines()]
             for path in sorted(folder.glob("*.jsonl"))
@@ -85,8 +90,17 @@ def trained(folder, changes, **environment):
         {"kind": "bfloat16"},
         {"codec": ("switchml", {})},
         {"aggregation": "ps", "codec": ("threelc", {}), "pull_codec": ("float16", {})},
+        {"aggregation": "ring", "codec": ("mxfp", {})},
     ],
-    ids=["thc", "without error feedback", "uniform", "bfloat16", "switchml", "3LC by a server"],
+    ids=[
+        "thc",
+        "without error feedback",
+        "uniform",
+        "bfloat16",
+        "switchml",
+        "3LC by a server",
+        "MXFP8 round a ring",
+    ],
 )
 def test_a_training_sends_the_same_bytes(tmp_path, changes):
     own = {"KIND": changes["kind"]} if "kind" in changes else {}
@@ -188,9 +202,17 @@ def told(job, workers, delivered):
     """Return what workers got and keep, as a run on the CPU and one on a device must agree."""
     of_job = list(parts(push_codec(job)))
     states = [pack(worker.save(), of_job) for worker in workers]
-    results = [(r.counts.tolist(), r.missed, r.codes, r.sums) for r in delivered]
-    means = [getattr(r.mean, "tensor", r.mean) for r in delivered]
-    return results, [np.asarray(mean).tobytes() for mean in means], states
+    results = [(r.counts.tolist(), r.missed, r.codes, sums_of(r)) for r in delivered]
+    return results, [array(r.mean).tobytes() for r in delivered], states
+
+
+def array(vector):
+    return np.asarray(getattr(vector, "tensor", vector))
+
+
+def sums_of(result):
+    """Return the digest of a result's sums; those of a ring are values, which have none there."""
+    return digest(array(result.total)) if isinstance(result, Summed) else result.sums
 
 
 def switched(job, vectors, made):
@@ -239,8 +261,8 @@ def test_the_switch_gets_the_same_packets(placed, codec, feedback, n, changes):
 
 def served(job, vectors, made):
     """Reduce by a server, the last worker late; return all messages, and what told() does."""
-    workers = [PsWorker(job, w) for w in range(job.workers)]
-    wired = Wired(job, workers, {SERVER: PsServer(job)}, seed=None)
+    workers = [served_worker(job, w) for w in range(job.workers)]
+    wired = Wired(job, workers, {SERVER: server(job, SERVER)}, seed=None)
     for ticket, xs in enumerate(vectors):
         for w, x in enumerate(xs):
             if w == job.quorum:
@@ -264,6 +286,7 @@ def by_server(name, pull="float32", feedback=False, **parameters):
         by_server("thc", feedback=True),
         by_server("thc", "sums", feedback=True, bits=3, granularity=20),
         by_server("thc", "thc", version=1),
+        by_server("thc", "thc", feedback=True, bits=3),
         by_server("uniform_thc", "sums"),
         by_server("switchml", feedback=True),
         by_server("float16", "float16"),
@@ -283,6 +306,93 @@ def test_a_server_gets_the_same_bytes(placed, changes):
     expected = served(job, vectors, as_array)
     assert served(job, vectors, placed) == expected
     assert len(expected[1][1]) == 3 * ROUNDS
+
+
+def of_ring(name, feedback=False, groups=(), **parameters):
+    """Return changes of a job of a ring."""
+    changes = {"codec": (name, parameters), "error_feedback": feedback, "groups": groups}
+    return pytest.param(changes, id=f"{name} {parameters} {groups}{feedback * ' feedback'}")
+
+
+def round_rings(job, vectors, made):
+    """Reduce round a ring, or rings; return all messages, and what told() does."""
+    machine = served_worker if job.rings else ring_worker
+    workers = [machine(job, w) for w in range(job.workers)]
+    servers = {SERVER: server(job, SERVER)} if job.rings else {}
+    wired = Wired(job, workers, servers, seed=None)
+    for ticket, xs in enumerate(vectors):
+        wired.reduce(ticket, [made(x) for x in xs])
+    return wired.sent, told(job, workers, wired.delivered.values())
+
+
+GROUPS = ((0, 1), (2, 3))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        of_ring("float16"),
+        of_ring("bfloat16", feedback=True),
+        of_ring("int8", feedback=True, groups=GROUPS),
+        of_ring("mxfp", feedback=True, element="e2m3"),
+        of_ring("zeropp", feedback=True),
+        of_ring("sdp4bit", groups=GROUPS),
+        of_ring("inceptionn", feedback=True),
+        of_ring("bfloat16", groups=GROUPS),
+        of_ring("threelc", parts=2),
+        of_ring("threelc", groups=GROUPS),
+        of_ring("topk", feedback=True),
+    ],
+)
+def test_a_ring_gets_the_same_bytes(placed, changes):
+    """Also where there are fewer values than workers."""
+    job = make_job(aggregation="ring", workers=4 if changes["groups"] else 3, **changes)
+    vectors = drawn(job.workers, 2 if changes["codec"][0] in ("int8", "bfloat16") else 302)
+    expected = round_rings(job, vectors, as_array)
+    assert round_rings(job, vectors, placed) == expected
+    assert len(expected[1][1]) == job.workers * ROUNDS
+
+
+@pytest.mark.parametrize("between", [None, ("mxfp", {"element": "e2m1"}), ("onebit", {})])
+def test_a_server_over_rings_gets_the_same_bytes(placed, between):
+    changes = {"codec": ("bfloat16", {}), "between": between, "pull_codec": ("float16", {})}
+    leaders = tuple((f"10.0.0.{1 + ring[0]}", 21003) for ring in GROUPS)
+    place = {"server_address": SERVER, "servers": leaders, "groups": GROUPS, "rings": True}
+    job = make_job(aggregation="ps", error_feedback=True, **changes, **place)
+    vectors = drawn(job.workers, 301)
+    expected = round_rings(job, vectors, as_array)
+    assert round_rings(job, vectors, placed) == expected
+    assert len(expected[1][1]) == job.workers * ROUNDS
+
+
+@pytest.mark.parametrize("codec", ["float16", "bfloat16"])
+@pytest.mark.parametrize("n", [5, 3000])
+def test_optireduce_sends_the_same_bytes(placed, codec, n):
+    """By streams first, then by packets, of which some are lost."""
+    told = []
+    for made in (as_array, placed):
+        chance = Random(1)
+        network = Together(
+            3, lost=lambda h, chance=chance: chance.random() < 0.2, codec=(codec, {}), observed=1
+        )
+        for ticket in range(4):
+            drawn = np.random.default_rng(ticket).standard_normal((3, n), np.float32)
+            network.reduce(ticket, [made(x) for x in drawn])
+            network.run()
+        results = [each[t] for each in network.results for t in range(4)]
+        lines = [{**line, "digest": None} for line in network.records]
+        means = [array(r.mean).tobytes() for r in results]
+        told.append((network.sent, lines, means, [(r.codes, r.missed) for r in results]))
+    assert told[0] == told[1]
+    assert n < 3000 or any(missed for _, missed in told[0][3])
+
+
+def test_a_sum_beyond_float32_is_the_rings_error(placed):
+    job = make_job(aggregation="ring", workers=2, codec=("bfloat16", {}), error_feedback=False)
+    vectors = np.full((1, 2, 10), 3e38, np.float32)
+    for made in (as_array, placed):
+        with pytest.raises(ReduceError, match="^worker 1, ticket 0, block 0: the sum: inf"):
+            round_rings(job, vectors, made)
 
 
 def test_a_sum_with_what_was_unsent_that_is_not_finite_is_the_codecs_error(placed):
@@ -317,13 +427,16 @@ def test_what_is_not_for_a_device(device_vectors, monkeypatch):
 def test_a_reducer_takes_device_vectors_where_they_go_whole_and_nothing_is_kept(tmp_path):
     class Zeros(DeviceVector):
         size = 3
-        coder = decoder = zeros = joined = __getitem__ = None
+        coder = decoder = zeros = joined = divided = rotated = unrotated = None
+        __getitem__ = __setitem__ = __add__ = None
 
     log, rounds = str(tmp_path / "h1.jsonl"), {"codec": ("powersgd", {"rank": 1})}
     for scheme, changes, kept, taken in (
-        ("ring", {}, 0, False),
+        ("ring", {}, 0, True),
+        ("ring", rounds, 0, False),
         ("ps", rounds, 0, False),
         ("ps", {}, 0, True),
+        ("optireduce", {"reliability": "lossy", "codec": ("bfloat16", {})}, 0, True),
         ("switch", {}, 99, False),
         ("switch", {}, 0, True),
     ):

@@ -7,7 +7,9 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -21,11 +23,11 @@ MEASURED = 2**13  # values of the documents' table
 @pytest.fixture(scope="module", autouse=True)
 def imported():
     """Import what may not be installed."""
-    global torch, kernels, rows, triton_codecs, triton_launch
+    global torch, kernels, rows, triton_codecs, triton_launch, triton_streams
     torch = pytest.importorskip("torch", reason="needs PyTorch: pip install gradplane[torch]")
     pytest.importorskip("triton", reason="needs Triton: pip install gradplane[gpu]")
     from gradplane.torch import kernel_rows as rows
-    from gradplane.torch import kernels, triton_codecs, triton_launch
+    from gradplane.torch import kernels, triton_codecs, triton_launch, triton_streams
 
 
 # Equality
@@ -56,8 +58,11 @@ BYTES = [
     coded("zeropp"),
     coded("sdp4bit", bits=2),
     coded("switchml"),
+    coded("thc", bits=3),
+    coded("uniform_thc", version=1, bits=2),
     coded("inceptionn", bound=8),
     coded("threelc", s=1.5),
+    coded("threelc", parts=4, accumulate=False),
     coded("topk", k=70),
 ]
 
@@ -87,13 +92,17 @@ def test_odd_values(name, parameters):
         check(codec, np.ascontiguousarray(x))
 
 
-@pytest.mark.parametrize("before", [0, 1, 13, 14, 27, 31, 32, 60])
-def test_runs_of_zeros_over_borders_of_chunks(before):
-    """3LC's runs, of up to 14 groups of five zeros, where threads take 32 groups each."""
+@pytest.mark.parametrize(
+    ("before", "parts"),
+    [(0, 2), (1, 3), (13, 7), (14, 16), (27, 5), (31, 2), (32, 4), (60, 3)],
+)
+def test_runs_of_zeros_over_borders_of_chunks_and_parts(before, parts):
+    """3LC's runs, of up to 14 groups of five zeros, where threads take few groups each."""
     groups = np.ones(150, np.float32)
     groups[before : before + 75] = 0
     groups[-3:] = 0
-    check(codecs.get("threelc", accumulate=False), np.tile(groups, 5))
+    for number in (1, parts):
+        check(codecs.get("threelc", accumulate=False, parts=number), np.tile(groups, 5))
 
 
 def test_the_first_of_equal_magnitudes_are_kept():
@@ -139,7 +148,7 @@ def test_tensors_of_the_cpu_go_through_the_codec(name):
 
 def test_codecs_without_kernels_and_wrong_types():
     assert not triton_codecs.has(codecs.get("qsgd"))
-    assert not triton_codecs.has(codecs.get("threelc", parts=2))
+    assert not triton_codecs.has(codecs.get("uniform_thc", rotate=False))
     with pytest.raises(codecs.CodecError, match="^expected float32, got torch.float64: use x.flo"):
         triton_codecs.encode(codecs.get("int8"), torch.zeros(3).double(), None, 1, None, 0)
     with pytest.raises(codecs.CodecError, match="^expected uint8 of one dimension, got torch.int8"):
@@ -182,6 +191,13 @@ def described(kernel, arguments, options):
 @pytest.fixture(scope="module")
 def launches():
     """Return the table of the documents, and all launches that differ in more than numbers."""
+    with ExitStack() as stack:
+        for sizes in (triton_streams.SPANS, triton_streams.CHUNKS, triton_streams.LANES):
+            stack.enter_context(patch.dict(sizes, cpu=sizes["cuda"]))
+        return launched()
+
+
+def launched():
     seen, table, device = {}, [], torch.device("cpu")
 
     def told(runs):

@@ -483,12 +483,17 @@ def export(
 ) -> None:
     """Write a run for other programs: its timeline for Perfetto, its metrics for TensorBoard."""
     from gradplane.pages import exports
+    from gradplane.runs.records import script_run
     from gradplane.runs.records.run_data import RunData
 
     if timeline is None and tensorboard is None:
         raise typer.BadParameter("give one of them", param_hint="--timeline, --tensorboard")
-    run = RunData.read(folder)
     console = make_console()
+    if timeline is None and tensorboard is not None and script_run.is_folder(folder):
+        exports.write_script_scalars(folder, tensorboard)
+        say(console, f"scalars: {tensorboard}")
+        return
+    run = RunData.read(folder)
     if timeline is not None:
         exports.write_timeline(run, timeline)
         say(console, f"timeline: {timeline}")

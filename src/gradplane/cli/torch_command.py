@@ -36,12 +36,17 @@ def torchrun(
     max_restarts: Annotated[
         int, typer.Option(min=0, help="When a rank fails, start all of them again, so many times")
     ] = 0,
+    tensorboard: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Loss, bytes, misses and each bucket's time as scalars"),
+    ] = None,
 ) -> None:
     """Run a torchrun script on the network, a rank a host; it gets the arguments after it."""
     if cli == (script is not None):
         text = "--cli takes no script" if cli else "name a script, or use --cli for the prompt"
         raise typer.BadParameter(text, param_hint="SCRIPT.py")
     from gradplane.cli import output_tables
+    from gradplane.pages import exports
     from gradplane.pages.report import page
     from gradplane.runs import torchrun as running
 
@@ -54,6 +59,8 @@ def torchrun(
             max_restarts=max_restarts,
         )
         page.write_wanted(done.folder)
+    if tensorboard is not None:
+        exports.write_script_scalars(done.folder, tensorboard)
     console = make_console()
     console.print(output_tables.torchrun(done.values))
     say(console, f"records: {done.folder}")

@@ -14,17 +14,18 @@ from gradplane.codecs._base import Floats
 from gradplane.codecs._random import key
 from gradplane.codecs.thc import THC
 
-_CUTS = THC()
+CUTS = THC()
+"""What cuts vectors into partitions."""
 
 
 def rotated_size(n: int) -> int:
     """Return the number of values of a rotated vector of n values, n or more."""
-    return _CUTS.lanes(n)
+    return CUTS.lanes(n)
 
 
 def rotated(x: Floats, seed: int) -> Floats:
     """Return the transform of float32[n], orthonormal, with signs that follow from the seed."""
-    parts = _CUTS.partitions(x.size)
+    parts = CUTS.partitions(x.size)
     out = [
         _hadamard.rotate(x[p.start : p.stop], p.lanes, key(seed, k), 1 / math.sqrt(p.lanes))
         for k, p in enumerate(parts)
@@ -35,7 +36,7 @@ def rotated(x: Floats, seed: int) -> Floats:
 def unrotated(y: Floats, n: int, seed: int) -> Floats:
     """Return the float32[n] whose transform float32[rotated_size(n)] is."""
     x = np.empty(n, np.float32)
-    for k, p in enumerate(_CUTS.partitions(n)):
+    for k, p in enumerate(CUTS.partitions(n)):
         piece = y[p.lane : p.lane + p.lanes].astype(np.float32)  # a copy, which is overwritten
         _hadamard.unrotate(piece, x[p.start : p.stop], key(seed, k), 1 / math.sqrt(p.lanes))
     return x

@@ -80,13 +80,13 @@ def join(parts: list[Codes]) -> Codes:
     """Join encoded parts; the parts are overwritten."""
     for i in range(1, len(parts)):
         left, right = parts[i - 1], parts[i]
-        if left.size and right.size and (run := _joined(left[-1], right[0])):
+        if left.size and right.size and (run := joined(left[-1], right[0])):
             parts[i - 1] = left[:-1]
             right[0] = _RUN + run
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _joined(left: int, right: int) -> int:
+def joined(left: int, right: int) -> int:
     """Return the length of the run that two bytes make together; 0 if they make none."""
     lengths = [1 if b == _ZEROS else int(b) - _RUN if b > _RUN + 1 else 0 for b in (left, right)]
     return sum(lengths) if all(lengths) and sum(lengths) <= _LONGEST else 0

@@ -154,8 +154,8 @@ class Reducer:
 
     @property
     def takes_devices(self) -> bool:
-        """Whether start() takes a DeviceVector now: where vectors go whole to the switch or to a
-        server, and are not, or no longer, kept in a file for a replay."""
+        """Whether start() takes a DeviceVector now: where a vector is reduced in one round, and is
+        not, or no longer, kept in a file for a replay."""
         kept = self._vectors is not None and not self._vectors.full
         return self._reducer.takes_devices and not kept
 

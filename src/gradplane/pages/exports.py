@@ -8,13 +8,19 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from gradplane._whole_files import write_output, write_whole
+from gradplane.hosts.protocols.results import TRANSIENT
 from gradplane.pages.report import round_records
 from gradplane.pages.report.round_records import PHASES, RecordedRounds, Round
+from gradplane.runs.records import script_run
 from gradplane.runs.records.run_data import RunData
 
 Values = dict[str, Any]
@@ -71,39 +77,79 @@ def _span(track: int, name: str, start: int, end: int) -> Values:
 
 # TensorBoard: a file of records, each a message Event of TensorFlow in protobuf's encoding
 
-_SCALARS = {
-    "loss": "loss",
-    "test_accuracy": "test accuracy",
-    "missed": "results missed",
-    "wire_up": "bytes up",
-    "wire_down": "bytes down",
-}
+_LEARNT = {"loss": "loss", "test_accuracy": "test accuracy"}
+_SENT = {"missed": "results missed", "wire_up": "bytes up", "wire_down": "bytes down"}
 
 
 def write_scalars(run: RunData, folder: Path) -> list[Path]:
     """Write loss, accuracy, bytes and times over the rounds, a folder for each job; return the
     files."""
-    written = []
-    for job in round_records.read(run):
-        own = folder / re.sub(r"[^\w.-]+", "-", job.name)
-        own.mkdir(parents=True, exist_ok=True)
-        written.append(own / "events.out.tfevents.0.gradplane")
-        version = _field(3, b"brain.Event:2")
-        events = [version, *map(_scalars, job.rounds)]
-        write_whole(written[-1], b"".join(map(_record, events)))
-    return written
+    return [
+        _write(folder / re.sub(r"[^\w.-]+", "-", job.name), map(_scalars, job.rounds))
+        for job in round_records.read(run)
+    ]
+
+
+def write_script_scalars(run: Path, folder: Path) -> Path:
+    """Write what a script of `gradplane torchrun` recorded, of each round the bytes, the results
+    missed and the time, and the milliseconds of each bucket; return the file."""
+    origin, hosts = script_run.read(run)
+    buckets: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for reduce in chain.from_iterable(host.reduces for host in hosts):
+        kept = reduce["tensor"] < TRANSIENT
+        name = f"bucket {reduce['tensor']}, ms" if kept else "all_reduce, ms"
+        buckets[reduce["iteration"]][name].append(reduce["finished"] - reduce["started"])
+    events = []
+    for line in script_run.rounds(hosts):
+        step = line["training_round"]
+        values = {name: line[key] for key, name in _SENT.items()}
+        values["round, ms"] = (line["finished"] - line["started"]) / 1e6
+        values |= {name: mean(found) / 1e6 for name, found in buckets[step].items()}
+        events.append((line["finished"], step, values))
+    events += _recorded(script_run.values(run), origin)
+    return _write(folder, (_event(*event) for event in sorted(events, key=itemgetter(0))))
+
+
+def _recorded(
+    ranks: Sequence[Sequence[Values]], origin: int
+) -> Iterator[tuple[int, int, dict[str, float]]]:
+    """Yield time, step and the ranks' means of the numbers that all of them recorded."""
+    for number, records in enumerate(zip(*ranks, strict=False)):
+        first = records[0]
+        means = {
+            _LEARNT.get(name, name): mean(record[name] for record in records)
+            for name in first.keys() - {"at", "step"}
+            if all(isinstance(record.get(name), int | float) for record in records)
+        }
+        if means:
+            step = first.get("step")
+            counts = isinstance(step, int) and step >= 0
+            yield first["at"] - origin, step if counts else number, means
+
+
+def _write(folder: Path, events: Iterable[bytes]) -> Path:
+    """Write a file of events, behind one that names the format's version."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "events.out.tfevents.0.gradplane"
+    version = _field(3, b"brain.Event:2")
+    write_whole(path, b"".join(map(_record, (version, *events))))
+    return path
 
 
 def _scalars(r: Round) -> bytes:
+    names = _LEARNT | _SENT
+    values = {name: r.line[key] for key, name in names.items() if r.line.get(key) is not None}
+    return _event(r.line["finished"], r.number, values | {"round, ms": r.took / 1e6})
+
+
+def _event(at: int, step: int, values: dict[str, float]) -> bytes:
     """Return an Event: wall_time 1, step 2, summary 5, of values 1 with tag 1, simple_value 2."""
-    values = {name: r.line[key] for key, name in _SCALARS.items() if r.line.get(key) is not None}
-    values["round, ms"] = r.took / 1e6
     summary = b"".join(
         _field(1, _field(1, name.encode()) + b"\x15" + struct.pack("<f", value))
         for name, value in values.items()
     )
-    time = b"\x09" + struct.pack("<d", r.line["finished"] / 1e9)
-    return time + b"\x10" + _varint(r.number) + _field(5, summary)
+    time = b"\x09" + struct.pack("<d", at / 1e9)
+    return time + b"\x10" + _varint(step) + _field(5, summary)
 
 
 def _field(number: int, content: bytes) -> bytes:

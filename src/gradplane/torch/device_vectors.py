@@ -1,4 +1,4 @@
-"""Buckets in a GPU's memory, which are encoded and decoded there: codes and sums alone cross.
+"""Buckets in a GPU's memory, which are encoded and decoded there: codes and their sums alone cross.
 
 Codes cross packed, and bytes as they are, through pinned memory, on a stream of their own, which
 waits for the stream that filled the bucket. Bytes, sums and means are those of the codec on the
@@ -14,13 +14,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from gradplane._deferred import Deferred
-from gradplane.codecs import Codec, ErrorFeedback, Partition, code_bits
+from gradplane.codecs import Codec, ErrorFeedback, Partition
 from gradplane.codecs._base import check_vector
 from gradplane.codecs._feedback import Residual
-from gradplane.codecs._grid import GridCodec
 from gradplane.hosts.protocols.device_vector import DeviceVector
 from gradplane.hosts.protocols.job_codec import push_codec
 from gradplane.hosts.reducer import Reducer
@@ -39,15 +39,15 @@ def device_vector(values: torch.Tensor, reducer: Reducer) -> Vector | None:
 
 
 @contextmanager
-def beside(device: torch.device, after: Any = None) -> Iterator[None]:
-    """Run what follows on the device's stream of ours, after an event of another."""
+def beside(device: torch.device, *after: Any) -> Iterator[None]:
+    """Run what follows on the device's stream of ours, after events of another, or None."""
     if device.type != "cuda":
         yield
         return
     stream = _stream(device)
     with torch.cuda.device(device), torch.cuda.stream(stream):
-        if after is not None:
-            stream.wait_event(after)
+        for event in filter(None, after):
+            stream.wait_event(event)
         yield
 
 
@@ -61,7 +61,40 @@ class Vector(DeviceVector):
 
     def __getitem__(self, piece: slice) -> Vector:
         """Return a piece."""
-        return Vector(self.tensor[piece], self.begin + piece.start, self.ready)
+        return Vector(self.tensor[piece], self.begin + (piece.start or 0), self.ready)
+
+    def __setitem__(self, piece: slice, values: DeviceVector) -> None:
+        """Write a piece."""
+        assert isinstance(values, Vector), values
+        with beside(self.tensor.device, values.ready):
+            self.tensor[piece] = values.tensor
+
+    def __add__(self, other: DeviceVector) -> Vector:
+        """Return the sums."""
+        assert isinstance(other, Vector), other
+        with beside(self.tensor.device, self.ready, other.ready):
+            return Vector(self.tensor + other.tensor)
+
+    def divided(self, by: npt.NDArray[np.float32]) -> Vector:
+        """Return the quotients."""
+        with beside(self.tensor.device, self.ready):
+            # CUDA multiplies by the reciprocal of a number, or of a tensor without dimensions.
+            rows = self.tensor.reshape(by.size, self.size // max(by.size, 1))
+            return Vector((rows / _sent(by[:, None], self.tensor.device)).reshape(-1))
+
+    def rotated(self, seed: int) -> Vector:
+        """Return the transform."""
+        from gradplane.torch import triton_thc
+
+        with beside(self.tensor.device, self.ready):
+            return Vector(triton_thc.rotated(self.tensor, seed))
+
+    def unrotated(self, n: int, seed: int) -> Vector:
+        """Return the n values whose transform it is."""
+        from gradplane.torch import triton_thc
+
+        with beside(self.tensor.device, self.ready):
+            return Vector(triton_thc.unrotated(self.tensor, n, seed))
 
     def coder(self, codec: Any, states: Sequence[Any] | None) -> Coder:
         """Return what takes the codec's place; see DeviceVector."""
@@ -71,10 +104,10 @@ class Vector(DeviceVector):
         """Return what takes the place of an answer's codec; see DeviceVector."""
         return Decoder(codec, self.tensor.device)
 
-    def zeros(self) -> Vector:
-        """Return as many zeros."""
+    def zeros(self, size: int) -> Vector:
+        """Return so many zeros."""
         with beside(self.tensor.device):
-            return Vector(torch.zeros_like(self.tensor))
+            return Vector(self.tensor.new_zeros(size))
 
     def joined(self, pieces: Sequence[Any]) -> Vector:
         """Return the pieces as one vector."""
@@ -157,18 +190,24 @@ class Coder:
         self, x: Vector, shared: Any, seed: int, state: Any = None, worker: int = 0
     ) -> tuple[Any, Any]:
         """Return a piece's codes, uint8[lanes], in the CPU's memory, and the state after them."""
-        packed, state = self._packed(x, shared, seed, state, worker)
-        grid = self._inner
-        return grid._fields.unpack(packed.get(), grid.lanes(x.size), grid._field_bits), state
+        grid, norm, total = self._inner, torch.from_numpy(shared), self._total_of(x)
+        with beside(self._device):
+            packed = self._triton.packed_codes(grid, total, norm, seed, worker)
+            crossing = _Fetch(packed)
+            if self._feedback:
+                sent = self._triton.values(grid, packed, x.size, norm, seed)
+                state = _Residual.of(total - sent)
+        return grid._fields.unpack(crossing.get(), grid.lanes(x.size), grid._field_bits), state
 
     def encode(
         self, x: Vector, shared: Any = None, seed: int = 0, state: Any = None, worker: int = 0
     ) -> tuple[bytes, Any]:
         """Return the codec's bytes of the vector, and the state after them."""
         if not self._triton.has(self._inner):
-            packed, state = self._packed(x, shared, seed, state, worker)
-            fields = _cut(self._inner, packed.get(), x.size)
-            return self._inner._framed(fields, shared, seed), state
+            encoded: tuple[bytes, Any] = self._codec.encode(
+                _fetched(x.tensor), shared, seed, state, worker
+            )
+            return encoded
         statistic = None if shared is None else torch.from_numpy(shared)
         memory = None if self._feedback else self._unsent
         with beside(self._device):
@@ -179,21 +218,6 @@ class Coder:
             elif memory is not None:
                 state = _Residual.of(after)
         return crossing.get().tobytes(), state
-
-    def _packed(
-        self, x: Vector, shared: Any, seed: int, state: Any, worker: int
-    ) -> tuple[_Fetch, Any]:
-        """Return a piece's packed codes, which cross, and the state after them."""
-        grid, norm, total = self._inner, torch.from_numpy(shared), self._total_of(x)
-        with beside(self._device):
-            packed = self._triton.packed_codes(grid, total, norm, seed, worker)
-            crossing = _Fetch(packed)
-            if self._feedback:
-                codes = kernels.unpack(packed, grid.lanes(x.size), grid._field_bits)
-                table = torch.tensor(grid.table, dtype=torch.int32, device=self._device)
-                sent = self._triton.mean(grid, table[codes.int()], x.size, 1, norm, seed)
-                state = _Residual.of(total - sent)
-        return crossing, state
 
     def deferred(self, state: Any) -> tuple[()]:
         """Return what codes() put off: nothing that the CPU has to do."""
@@ -272,15 +296,7 @@ def _encodes(codec: Codec) -> bool:
     """Return whether the codec's vectors are encoded by kernels."""
     from gradplane.torch import triton_codecs
 
-    return triton_codecs.summed(_inner(codec)) or triton_codecs.has(_inner(codec))
-
-
-def _cut(grid: GridCodec, packed: Any, n: int) -> Iterator[Any]:
-    """Yield the packed codes of each partition."""
-    width = code_bits(1 << grid._field_bits)
-    for part in grid.partitions(n):
-        first = part.lane * width // 8
-        yield packed[first : first + grid._packed_size(part)]
+    return triton_codecs.has(_inner(codec))
 
 
 @cache

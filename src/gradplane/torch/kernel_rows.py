@@ -188,6 +188,20 @@ def _mean(case: Case) -> Any:
     return case.codec.decode_sum(*given)
 
 
+def _run_rotated(case: Case) -> Callable[[], torch.Tensor]:
+    given = case.view, case.seed
+    return lambda: triton_thc.rotated(*given)
+
+
+def _run_unrotated(case: Case) -> Callable[[], torch.Tensor]:
+    given = case.given(codecs.rotated(case.x, case.seed)), case.n, case.seed
+    return lambda: triton_thc.unrotated(*given)
+
+
+def _unrotated(case: Case) -> Any:
+    return codecs.unrotated(codecs.rotated(case.x, case.seed), case.n, case.seed)
+
+
 def _run_digit_means(case: Case) -> Callable[[], torch.Tensor]:
     given = case.codec, case.given(case.sums), case.n, case.given(case.counts), case.norm
     return lambda: triton_formats.switchml_mean(*given)
@@ -196,6 +210,11 @@ def _run_digit_means(case: Case) -> Callable[[], torch.Tensor]:
 def _run_digits(case: Case) -> Callable[[], torch.Tensor]:
     case.norm  # noqa: B018 -- is not part of what is timed
     return lambda: triton_formats.switchml_codes(case.codec, case.view, case.norm)
+
+
+def _run_values(case: Case) -> Callable[[], torch.Tensor]:
+    given = case.given(_packed(case)), case.n, case.norm
+    return lambda: triton_formats.switchml_values(case.codec, *given)
 
 
 def _run_encode(case: Case) -> Callable[[], Any]:
@@ -263,12 +282,18 @@ ROWS = (
     Row("THC, packed codes", _thc(4, 1, 3, 8), lambda c: _run_codes(c, True), _packed),
     Row("THC, means", _thc(4, 8), _run_mean, _mean, (3, 1, 2, 5, 6, 7)),
     Row("THC, means, workers missing", _thc(4), _run_mean, _mean, (0,)),
+    *_bytes_of(
+        "THC", *_thc(4, 3), *_each("thc", version=(1, 2)), codecs.get("uniform_thc", bits=2)
+    ),
+    Row("rotation", _thc(4), _run_rotated, lambda c: codecs.rotated(c.x, c.seed)),
+    Row("rotation, undone", _thc(4), _run_unrotated, _unrotated),
     Row(
         "SwitchML, statistic", _switchml(64),
         lambda c: lambda: triton_formats.switchml_statistic(c.codec, c.view), lambda c: c.shared,
     ),
     Row("SwitchML, packed codes", _switchml(64, 3), _run_digits, _packed),
     Row("SwitchML, means", _switchml(64), _run_digit_means, _mean, (3, 7, 0)),
+    Row("SwitchML, values of packed codes", _switchml(64), _run_values, _decoded),
     *_bytes_of("SwitchML", *_switchml(64, 3)),
     *_bytes_of("float16", codecs.get("float16")),
     *_bytes_of("bfloat16", codecs.get("bfloat16")),
@@ -281,7 +306,10 @@ ROWS = (
     *_bytes_of("SDP4Bit, 8 bits", *_each("sdp4bit", bits=(8,))),
     *_bytes_of("SDP4Bit, 4 bits", *_each("sdp4bit", block=(128, 2048))),
     *_bytes_of("INCEPTIONN", *_each("inceptionn", bound=(10, 8, 6))),
-    *_bytes_of("3LC", codecs.get("threelc"), codecs.get("threelc", s=1.7, zero_runs=False)),
+    *_bytes_of(
+        "3LC", codecs.get("threelc"), codecs.get("threelc", s=1.7, zero_runs=False),
+        codecs.get("threelc", parts=3),
+    ),
     *_bytes_of("3LC without error feedback", codecs.get("threelc", accumulate=False)),
     *_bytes_of("TopK", *_each("topk", fraction=(0.1, 0.5))),
 )  # fmt: skip

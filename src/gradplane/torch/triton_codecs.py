@@ -47,9 +47,8 @@ _DECODERS: dict[type[Codec], Callable[..., Any]] = {
 
 
 def has(codec: Codec) -> bool:
-    """Return whether the codec's bytes have kernels. 3LC's in several parts have not: where a run
-    of zeros is cut depends on the parts."""
-    return type(codec) in _DECODERS and not (isinstance(codec, ThreeLC) and codec.parts > 1)
+    """Return whether the codec's bytes have kernels."""
+    return type(codec) in _DECODERS or summed(codec)
 
 
 def encode(
@@ -68,6 +67,11 @@ def encode(
         data, wrong, state = streams.encode_threelc(codec, x, state)
     elif isinstance(codec, ZeroPP | SDP4Bit):
         data, wrong = formats.encode_blocks(codec, x, seed, worker)
+    elif isinstance(codec, GridCodec):
+        made = thc.encode(codec, x, shared, seed, worker)
+        if made is None:
+            return None
+        data, wrong = made
     else:
         data, wrong = _ENCODERS[type(codec)](codec, x)
     return None if bool(wrong) else (data, state)
@@ -79,9 +83,9 @@ def decode(codec: Codec, data: torch.Tensor, n: int) -> torch.Tensor | None:
         raise CodecError(f"expected uint8 of one dimension, got {data.dtype} of {data.dim()}")
     if not _fits(codec, data.numel(), n):
         return None
-    if data.storage_offset() % 4 or not data.is_contiguous():
+    if data.storage_offset() % 4 or data.stride() != (1,):
         data = data.clone(memory_format=torch.contiguous_format)  # as words, they must be aligned
-    found, wrong = _DECODERS[type(codec)](codec, data, n)
+    found, wrong = _DECODERS.get(type(codec), thc.decode)(codec, data, n)
     values: torch.Tensor = found
     return None if bool(wrong) else values
 
@@ -124,6 +128,15 @@ def packed_codes(
     if isinstance(codec, SwitchML):
         return formats.switchml_codes(codec, x, shared)
     return thc.codes(codec, x, shared, seed, worker, packed=True)
+
+
+def values(
+    codec: GridCodec, packed: torch.Tensor, n: int, shared: torch.Tensor, seed: int
+) -> torch.Tensor:
+    """Return the values, float32[n], of one worker's packed codes."""
+    if isinstance(codec, SwitchML):
+        return formats.switchml_values(codec, packed, n, shared)
+    return thc.values(codec, packed, n, shared, seed)
 
 
 def mean(

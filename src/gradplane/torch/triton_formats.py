@@ -424,15 +424,27 @@ def switchml_mean(
 
 def decode_switchml(codec: SwitchML, data: torch.Tensor, n: int) -> Decoded:
     """Return the values of integers."""
-    size, words = codec._max_partition, data.view(torch.int32)
-    shared, wrong = words[:: size + 1].view(torch.float32).cpu(), flag(data)
-    out = blank(data, n, torch.float32)
+    words = data.view(torch.int32)
+    shared = words[:: codec._max_partition + 1].view(torch.float32).cpu()
     if not bool(((shared >= 0) & (shared < np.inf)).all()):
-        return out, wrong + 1
-    scales = _value_scales(codec, shared, n, data.device)
-    launch(
-        _from_integers, tiles(n), words, scales, out, wrong, codec.limit, n, SIZE=size, TILE=TILE
-    )
+        return blank(data, n, torch.float32), flag(data) + 1
+    return _launch_values(codec, words, n, shared, digits=False)
+
+
+def switchml_values(
+    codec: SwitchML, packed: torch.Tensor, n: int, shared: torch.Tensor
+) -> torch.Tensor:
+    """Return the values, float32[n], of switchml_codes()."""
+    return _launch_values(codec, packed.view(torch.int32), n, shared, digits=True)[0]
+
+
+def _launch_values(
+    codec: SwitchML, words: torch.Tensor, n: int, shared: torch.Tensor, digits: bool
+) -> Decoded:
+    out, wrong = blank(words, n, torch.float32), flag(words)
+    given = words, _value_scales(codec, shared, n, words.device), out, wrong, codec.limit, n
+    options = {"DIGITS": digits, "SIZE": codec._max_partition, "TILE": TILE}
+    launch(_from_integers, tiles(n), *given, **options)
     return out, wrong
 
 
@@ -456,10 +468,8 @@ def _integers(
     top = limit.to(tl.float64)
     found = tl.minimum(tl.maximum(found, -top), top).to(tl.int32)
     if DIGITS:
-        word = found.to(tl.uint32, bitcast=True) ^ 0x80000000
-        word = ((word & 0x00FF00FF) << 8) | ((word >> 8) & 0x00FF00FF)
-        word = (word << 16) | (word >> 16)
-        tl.store(out + place, word.to(tl.int32, bitcast=True), mask=place < n)
+        word = _swapped(found ^ -0x80000000)
+        tl.store(out + place, word, mask=place < n)
     else:
         tl.store(out + place + part + 1, found, mask=place < n)
 
@@ -485,11 +495,27 @@ def _digit_means(
     tl.store(out + place, _within(value), mask=place < n)
 
 
+@triton.jit
+def _swapped(word):
+    """Return int32 words with their bytes in the opposite order."""
+    word = word.to(tl.uint32, bitcast=True)
+    word = ((word & 0x00FF00FF) << 8) | ((word >> 8) & 0x00FF00FF)
+    return ((word << 16) | (word >> 16)).to(tl.int32, bitcast=True)
+
+
 @triton.jit(do_not_specialize=["n", "limit"])
-def _from_integers(words, scales, out, wrong, limit, n, SIZE: tl.constexpr, TILE: tl.constexpr):
+def _from_integers(
+    words, scales, out, wrong, limit, n,
+    DIGITS: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """Write the values of what _integers writes."""
     place = places(TILE)
     part = place // SIZE
-    found = tl.load(words + place + part + 1, mask=place < n, other=0).to(tl.int64)
+    if DIGITS:
+        found = _swapped(tl.load(words + place, mask=place < n, other=0)) ^ -0x80000000
+    else:
+        found = tl.load(words + place + part + 1, mask=place < n, other=0)
+    found = found.to(tl.int64)
     value = found.to(tl.float64) * tl.load(scales + part, mask=place < n, other=0.0)
     tl.store(out + place, _within(value), mask=place < n)
     raised(wrong, (found > limit) | (found < -limit))

@@ -7,6 +7,8 @@ launch writes. As in triton_formats.py a flag is raised where the codec would re
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -18,13 +20,16 @@ from gradplane.codecs.topk import TopK
 from gradplane.torch.triton_formats import ALL, TILE, Decoded, Encoded, _largest, tiles
 from gradplane.torch.triton_launch import INFINITY, blank, flag, launch, magnitude, places, raised
 
-SPANS = {"cuda": 1024, "cpu": 128}
-"""Bytes that a thread walks through, from burst to burst; fewer where kernels are interpreted."""
+# Where kernels are interpreted, many threads of few steps are faster.
+SPANS = {"cuda": 1024, "cpu": 48}
+"""Bytes that a thread walks through, from burst to burst."""
+CHUNKS = {"cuda": 32, "cpu": 4}
+"""Groups of 3LC that a thread takes one after another."""
+LANES = {"cuda": 128, "cpu": 1024}
+"""Threads of a program."""
 
 _BURSTS = TILE // _bursts.BURST
 _ENTRIES = _bursts.LARGEST_BURST  # the places in a span where its first burst may begin
-_CHUNK = 32  # groups of 3LC that a thread takes one after another
-_LANES = 128  # threads of a program
 _BINS = 2048  # of TopK's counts
 
 _ONE = tl.constexpr(_bursts._ONE)
@@ -32,8 +37,13 @@ _ZEROS, _LONGEST = tl.constexpr(_zero_runs._ZEROS), tl.constexpr(_zero_runs._LON
 _RUN = tl.constexpr(_zero_runs._RUN)
 
 
-def _lanes(n: int) -> tuple[int]:
-    return (-(-n // _LANES),)
+def _walk(
+    kernel: Any, threads: int, *arguments: Any, parts: int | None = None, **options: Any
+) -> None:
+    """Launch a kernel of so many threads, or so many for each part, that walk, each by itself."""
+    lanes = LANES[arguments[0].device.type]
+    programs = (triton.cdiv(threads, lanes), *([] if parts is None else [parts]))
+    launch(kernel, programs, *arguments, LANES=lanes, **options)
 
 
 def _before(counts: torch.Tensor) -> torch.Tensor:
@@ -68,11 +78,11 @@ def decode_inceptionn(codec: Inceptionn, data: torch.Tensor, n: int) -> Decoded:
     bursts, size = -(-n // _bursts.BURST), data.numel()
     out, wrong = blank(data, n, torch.float32), flag(data)
     span = SPANS[data.device.type]
-    spans, options = -(-size // span), {"SPAN": span, "LANES": _LANES}
+    spans = -(-size // span)
     if 2 * bursts > size or size >= 2**31 or not spans:
         return out, wrong + (bursts > 0 or size > 0)
     exits = blank(data, spans * _ENTRIES).reshape(spans, _ENTRIES)
-    launch(_exits, _lanes(exits.numel()), data, exits, size, ENTRIES=_ENTRIES, **options)
+    _walk(_exits, exits.numel(), data, exits, size, ENTRIES=_ENTRIES, SPAN=span)
     after, step = exits.long(), 1
     while step < spans:  # after[b]: behind span b, from each entry of span max(0, b - 2 step + 1)
         after = torch.cat([after[:step], after[step:].gather(1, after[:-step])])
@@ -80,10 +90,10 @@ def decode_inceptionn(codec: Inceptionn, data: torch.Tensor, n: int) -> Decoded:
     first = torch.zeros(spans, dtype=torch.int32, device=data.device)
     first[1:] = after[:-1, 0]
     counts, begins = blank(data, spans, torch.int32), blank(data, bursts, torch.int32)
-    launch(_count_bursts, _lanes(spans), data, first, counts, size, spans, **options)
+    _walk(_count_bursts, spans, data, first, counts, size, spans, SPAN=span)
     number = _before(counts)
     given = data, first, number, begins, size, spans, bursts
-    launch(_place_bursts, _lanes(spans), *given, **options)
+    _walk(_place_bursts, spans, *given, SPAN=span)
     wrong = wrong | (number[-1:] != bursts).int() | (after[-1:, 0] != 0).int()
     if not bool(wrong):
         unit = float(2.0 ** (_bursts.thresholds(codec.bound)[1] - 134))
@@ -220,7 +230,7 @@ def _from_bursts(data, begins, out, wrong, n, size, unit, BURSTS: tl.constexpr):
 def encode_threelc(
     codec: ThreeLC, x: torch.Tensor, error: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-    """Return bytes, flag and the new error, float32[n]; for a codec of one part.
+    """Return bytes, flag and the new error, float32[n].
 
     error: what earlier rounds left, float32[n], or None for zeros."""
     n, most, wrong = x.numel(), flag(x), flag(x)
@@ -236,31 +246,56 @@ def encode_threelc(
     given = total, total if keep else m, most, float(codec.s), m, groups, wrong, n, size
     launch(_digits, (max(1, tiles(size)[0]),), *given, KEEP=keep, TILE=TILE)
     if codec.zero_runs:
-        groups = _runs_of(groups)
+        groups = _runs_of(groups, min(codec.parts, size))
     return torch.cat([head, groups]), wrong, total if keep else None
 
 
-def _runs_of(groups: torch.Tensor) -> torch.Tensor:
-    """Return groups with runs of zeros shortened, as _zero_runs.encode does in one part."""
-    size, chunks = groups.numel(), -(-groups.numel() // _CHUNK)
+def _runs_of(groups: torch.Tensor, parts: int) -> torch.Tensor:
+    """Return groups with runs of zeros shortened, as _zero_runs.encode does in so many parts, none
+    of them empty."""
+    size = groups.numel()
     if not size:
         return groups
+    chunk = CHUNKS[groups.device.type]
+    each = triton.cdiv(triton.cdiv(size, parts), chunk)  # chunks of a part
+    chunks = parts * each
     tails, counts = blank(groups, chunks, torch.int32), blank(groups, chunks, torch.int32)
-    options = {"CHUNK": _CHUNK, "LANES": _LANES}
-    launch(_tails, _lanes(chunks), groups, tails, size, **options)
+    cuts = *divmod(size, parts), each  # the first parts have one group more
+    _walk(_tails, each, groups, tails, *cuts, parts=parts, CHUNK=chunk)
+    tails[each - 1 :: each] = 0  # no run goes on in another part
     # a run that fills a chunk goes on in the next one
     number = torch.arange(chunks, device=groups.device)
-    broken = torch.where(tails < _CHUNK, number, -1).cummax(0).values
-    length = (number - broken) * _CHUNK + torch.where(broken < 0, 0, tails[broken.clamp(min=0)])
-    length = torch.where(broken < 0, (number + 1) * _CHUNK, length)
+    broken = torch.where(tails < chunk, number, -1).cummax(0).values
+    length = (number - broken) * chunk + torch.where(broken < 0, 0, tails[broken.clamp(min=0)])
+    length = torch.where(broken < 0, (number + 1) * chunk, length)
     before = torch.zeros_like(tails)
     before[1:] = (length[:-1] % _LONGEST.value).int()
-    given = groups, before, counts
-    launch(_runs, _lanes(chunks), *given, counts, groups, size, WRITE=False, **options)
+    given, options = (groups, before, counts), {"parts": parts, "CHUNK": chunk}
+    _walk(_runs, each, *given, counts, groups, *cuts, WRITE=False, **options)
     begins = _before(counts)
     out = blank(groups, int(begins[-1]))
-    launch(_runs, _lanes(chunks), *given, begins, out, size, WRITE=True, **options)
-    return out
+    _walk(_runs, each, *given, begins, out, *cuts, WRITE=True, **options)
+    return _joined(out, begins[each:-1:each]) if parts > 1 else out
+
+
+def _joined(coded: torch.Tensor, borders: torch.Tensor) -> torch.Tensor:
+    """Return parts with the two bytes at a border joined, as _zero_runs.join does.
+
+    borders: where the parts but the first begin."""
+    around = torch.stack([borders - 1, borders])
+    (left, right), known = around.tolist(), coded[around].tolist()
+    bytes = dict(zip(left, known[0], strict=True)) | dict(zip(right, known[1], strict=True))
+    gone = []
+    for before, behind in zip(left, right, strict=True):
+        if run := _zero_runs.joined(bytes[before], bytes[behind]):
+            bytes[behind] = _RUN.value + run
+            gone.append(before)
+    if not gone:
+        return coded
+    coded[borders] = torch.tensor([bytes[place] for place in right]).to(coded)
+    kept = torch.ones_like(coded, dtype=torch.bool)
+    kept[torch.tensor(gone, device=coded.device)] = False
+    return coded[kept]
 
 
 def decode_threelc(codec: ThreeLC, data: torch.Tensor, n: int) -> Decoded:
@@ -268,13 +303,13 @@ def decode_threelc(codec: ThreeLC, data: torch.Tensor, n: int) -> Decoded:
     size, out, wrong = _base3.size(n), blank(data, n, torch.float32), flag(data)
     m, groups = data[:4].view(torch.int32), data[4:]
     if codec.zero_runs:
-        coded, chunks = groups, -(-groups.numel() // _CHUNK)
+        coded, chunk = groups, CHUNKS[data.device.type]
+        chunks = triton.cdiv(coded.numel(), chunk)
         counts, groups = blank(data, chunks, torch.int32), blank(data, size)
-        options = {"CHUNK": _CHUNK, "LANES": _LANES}
-        launch(_run_lengths, _lanes(chunks), coded, counts, coded.numel(), **options)
+        _walk(_run_lengths, chunks, coded, counts, coded.numel(), CHUNK=chunk)
         begins = _before(counts)
         sizes = coded.numel(), size
-        launch(_from_runs, _lanes(chunks), coded, begins, groups, *sizes, **options)
+        _walk(_from_runs, chunks, coded, begins, groups, *sizes, CHUNK=chunk)
         wrong = wrong | (begins[-1:] != size).int()
     wrong = wrong | (groups.numel() != size) | ((m < 0) | (m >= INFINITY.value)).int()
     if not bool(wrong):
@@ -312,41 +347,50 @@ def _digits(v, left, most, s, m, groups, wrong, n, size, KEEP: tl.constexpr, TIL
     raised(wrong, magnitude(tl.full([TILE], 0.0, tl.float32) + top) >= INFINITY)
 
 
-@triton.jit(do_not_specialize=["size"])
-def _tails(groups, tails, size, CHUNK: tl.constexpr, LANES: tl.constexpr):
+@triton.jit
+def _chunks(least, longer, each, CHUNK: tl.constexpr, LANES: tl.constexpr):
+    """Return the numbers of a program's chunks, where they begin and where their part ends, and
+    which of them are there: a part has `each`, of `least` groups, and the first ones have one group
+    more."""
+    lane, part = places(LANES), tl.program_id(1)
+    start = part.to(tl.int64) * least + tl.minimum(part, longer)
+    stop = start + least + (part < longer).to(tl.int64)
+    return part.to(tl.int64) * each + lane, start + lane * CHUNK, stop, lane < each
+
+
+@triton.jit(do_not_specialize=["least", "longer", "each"])
+def _tails(groups, tails, least, longer, each, CHUNK: tl.constexpr, LANES: tl.constexpr):
     """Write how many of a chunk's last groups are zeros without a break."""
-    lane = places(LANES)
+    number, start, stop, own = _chunks(least, longer, each, CHUNK, LANES)
     run = tl.full([LANES], 0, tl.int32)
     for k in range(CHUNK):
-        place = lane * CHUNK + k
-        zero = tl.load(groups + place, mask=place < size, other=0) == _ZEROS
+        zero = tl.load(groups + start + k, mask=start + k < stop, other=0) == _ZEROS
         run = tl.where(zero, run + 1, 0)
-    tl.store(tails + lane, run, mask=lane * CHUNK < size)
+    tl.store(tails + number, run, mask=own)
 
 
-@triton.jit(do_not_specialize=["size"])
+@triton.jit(do_not_specialize=["least", "longer", "each"])
 def _runs(
-    groups, before, counts, begins, out, size,
+    groups, before, counts, begins, out, least, longer, each,
     WRITE: tl.constexpr, CHUNK: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
     """Write the bytes of chunks of groups, or else their numbers.
 
     before: by how many zeros the last run has gone on in front of a chunk, less those that have a
     byte already."""
-    lane = places(LANES)
-    own = lane * CHUNK < size
-    run = tl.load(before + lane, mask=own, other=0)
-    at = tl.load(begins + lane, mask=own, other=0).to(tl.int64) if WRITE else lane
+    number, start, stop, own = _chunks(least, longer, each, CHUNK, LANES)
+    run = tl.load(before + number, mask=own, other=0)
+    at = tl.load(begins + number, mask=own, other=0).to(tl.int64) if WRITE else number
     count = tl.full([LANES], 0, tl.int32)
     for k in range(CHUNK):
-        place = lane * CHUNK + k
-        group = tl.load(groups + place, mask=place < size, other=0).to(tl.int32)
+        place = start + k
+        group = tl.load(groups + place, mask=place < stop, other=0).to(tl.int32)
         zero = group == _ZEROS
-        first = (place < size) & ((run == 0) | (group != _ZEROS))
+        first = (place < stop) & ((run == 0) | (group != _ZEROS))
         if WRITE:
             more, length = zero & first, tl.full([LANES], 1, tl.int32)
             for ahead in tl.static_range(1, _LONGEST):
-                near = more & (place + ahead < size)
+                near = more & (place + ahead < stop)
                 more = tl.load(groups + place + ahead, mask=near, other=0) == _ZEROS
                 length += more.to(tl.int32)
             byte = tl.where(zero & (length > 1), _RUN + length, group)
@@ -354,7 +398,7 @@ def _runs(
         count += first.to(tl.int32)
         run = tl.where(zero & (run < _LONGEST - 1), run + 1, 0)
     if not WRITE:
-        tl.store(counts + lane, count, mask=own)
+        tl.store(counts + number, count, mask=own)
 
 
 @triton.jit

@@ -15,6 +15,7 @@ of a norm are those of codecs/_hadamard.py. docs/pytorch.md says what differs wi
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -24,9 +25,23 @@ import triton
 import triton.language as tl
 
 from gradplane.codecs import CodecError, code_bits, key
-from gradplane.codecs._grid import GridCodec
+from gradplane.codecs._grid import GridCodec, _spin
+from gradplane.codecs._grid import _signs as _signs_key
 from gradplane.codecs._quantise import cells
-from gradplane.torch.triton_launch import GOLDEN, launch, mix, on, ready, signed
+from gradplane.codecs._rotation import CUTS
+from gradplane.torch.triton_launch import (
+    GOLDEN,
+    INFINITY,
+    blank,
+    flag,
+    launch,
+    magnitude,
+    mix,
+    on,
+    raised,
+    ready,
+    signed,
+)
 
 ROW = 1024  # lanes of a row, and the most rows of a partition
 BATCH = 8 * ROW * ROW  # lanes between the two launches
@@ -34,7 +49,11 @@ _TILE = 8192  # lanes of a program of the second launch: more would not fit its 
 _ROWS = 4  # rows of a program of the first
 _UNROLL = 32  # values of a chain of squares that are loaded at once
 
+SUMS, VALUES = 0, -1
+"""In the place of the width of fields, where it is not codes that are decoded."""
+
 _ROW = tl.constexpr(ROW)
+_VALUES = tl.constexpr(VALUES)
 _WORDS = tl.constexpr(ROW // 64)  # of 64 signs, in a row
 _FIELDS = tl.constexpr(5)  # numbers of a partition, see _bounds()
 
@@ -79,24 +98,31 @@ def codes(
     packed: bool = False,
 ) -> torch.Tensor:
     """Return `codec.codes`, uint8[lanes(n)] of float32[n]; or packed in fields as it packs them."""
+    return _coded(codec, x, shared, seed, worker, _width(codec) if packed else 8)[0]
+
+
+def _coded(
+    codec: GridCodec, x: torch.Tensor, shared: torch.Tensor, seed: int, worker: int, width: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the codes in fields of so many bits, and a flag: raised where x is not finite."""
     x, lanes = ready(x), codec.lanes(x.numel())
-    width = code_bits(1 << codec._field_bits) if packed else 8
-    out = x.new_empty(-(-lanes * width // 8), dtype=torch.uint8)
+    out, wrong = blank(x, -(-lanes * width // 8)), flag(x)
     tables = _tables(codec, x.numel(), x.device)
     norm = _float64(codec, shared, x.numel())
     with np.errstate(divide="ignore"):
         scale = np.where(norm == 0, 0, codec.granularity / (2 * codec.threshold * norm))
-    scales, signs = on(scale, x.device), _signs_keys(seed, len(norm), x.device)
+    scales = on(scale, x.device)
+    signs = _signs_keys(_spins(seed, len(norm)), x.device)
     found = _cells(codec, x.device)
     rounding = signed(key(seed, worker, "rounding"))
     grid = x.new_empty(min(BATCH, -(-lanes // ROW) * ROW))
     where = tables.part, tables.bounds
     for first, stop in _batches(lanes):
         rows, tiles, within, between = _launches(first, stop)
-        launch(_flip_rows, rows, x, *where, signs, scales, grid, first, stop, **within)
+        launch(_flip_rows, rows, x, *where, signs, scales, grid, wrong, first, stop, **within)
         rounds = found, found.numel(), out, rounding, first, stop
         launch(_round_columns, tiles, grid, *where, *rounds, WIDTH=width, **between)
-    return out
+    return out, wrong
 
 
 def mean(
@@ -111,20 +137,114 @@ def mean(
 
     count: of all lanes, or an integer of each, which is 0 where the sum is missing.
     """
-    sums, lanes, device = sums.contiguous(), codec.lanes(n), sums.device
+    return _decoded(codec, sums.contiguous(), n, count, shared, _spins(seed, len(shared)), SUMS)
+
+
+def values(
+    codec: GridCodec, packed: torch.Tensor, n: int, shared: torch.Tensor, seed: int
+) -> torch.Tensor:
+    """Return the values, float32[n], of one worker's packed codes: `mean` of its own alone."""
+    return _decoded(codec, packed, n, 1, shared, _spins(seed, len(shared)), _width(codec))
+
+
+def encode(
+    codec: GridCodec, x: torch.Tensor, shared: torch.Tensor | None, seed: int, worker: int
+) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Return the codec's bytes, and a flag: raised where it refuses x; None where it refuses the
+    norm of x, of which shared may be the workers' largest."""
+    x = ready(x)
+    try:
+        shared = norms(codec, x) if shared is None else shared
+    except CodecError:
+        return None
+    packed, wrong = _coded(codec, x, shared, seed, worker, _width(codec))
+    head = np.empty((len(shared), 2), np.uint32)
+    head[:, 0] = shared.numpy().view(np.uint32)
+    head[:, 1] = _spins(seed, len(shared))
+    given = on(head.astype("<u4").view(np.uint8), x.device)
+    cuts = [part.lane * _width(codec) // 8 for part in codec.partitions(x.numel())]
+    parts = [*zip(given, packed.tensor_split(cuts[1:]), strict=True)] if cuts else []
+    return torch.cat([packed[:0], *(each for part in parts for each in part)]), wrong
+
+
+def decode(codec: GridCodec, data: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the values of bytes, float32[n], and a flag: raised where the codec refuses them."""
+    sizes = [codec._packed_size(part) for part in codec.partitions(n)]
+    pieces = data.split([size for own in sizes for size in (8, own)])
+    packed = torch.cat([data[:0], *pieces[1::2]])
+    words = torch.cat([data[:0], *pieces[::2]]).cpu().numpy().view("<u4").reshape(-1, 2)
+    shared, spins = words[:, 0].copy().view(np.float32), words[:, 1]
+    width = _width(codec)
+    unused = (1 << width) - (1 << codec.bits)  # bits of a field that no code has
+    wrong = (packed & unused * (255 // ((1 << width) - 1))).any()
+    if rest := codec.lanes(n) * width % 8:  # of the last byte, as of the others all are used
+        wrong = wrong | ((packed[-1] & (255 >> rest)) > 0)
+    if not ((shared >= 0) & (shared < np.inf)).all():
+        return data.new_empty(0, dtype=torch.float32), flag(data) + 1
+    norm = torch.from_numpy(shared)
+    return _decoded(codec, packed, n, 1, norm, spins, width), wrong
+
+
+def rotated(x: torch.Tensor, seed: int) -> torch.Tensor:
+    """Return codecs.rotated() of float32[n]."""
+    x = ready(x)
+    where, signs, scales = _turning(x.numel(), seed, x.device)
+    out, wrong = x.new_empty(CUTS.lanes(x.numel())), flag(x)
+    grid = x.new_empty(min(BATCH, -(-out.numel() // ROW) * ROW))
+    for first, stop in _batches(out.numel()):
+        rows, tiles, within, between = _launches(first, stop)
+        launch(_flip_rows, rows, x, *where, signs, scales, grid, wrong, first, stop, **within)
+        launch(_columns, tiles, grid, *where, out, first, stop, **between)
+    return out
+
+
+def unrotated(y: torch.Tensor, n: int, seed: int) -> torch.Tensor:
+    """Return codecs.unrotated(): float32[n]."""
+    where, signs, scales = _turning(n, seed, y.device)
+    out, given = y.new_empty(n), (y.contiguous(), _numbers(CUTS, y.device), 1.0, 0)
+    grid = y.new_empty(min(BATCH, -(-y.numel() // ROW) * ROW))
+    for first, stop in _batches(CUTS.lanes(n)):
+        rows, tiles, within, between = _launches(first, stop)
+        options = {"EACH": False, "WIDTH": VALUES} | within
+        launch(_centre_rows, rows, *given, *where, grid, first, stop, **options)
+        launch(_flip_columns, tiles, grid, *where, signs, scales, out, first, stop, **between)
+    return out
+
+
+def _turning(n: int, seed: int, device: torch.device) -> tuple[Any, torch.Tensor, torch.Tensor]:
+    """Return the tables, the keys of signs and the scales of a vector's transform by itself."""
+    tables, parts = _tables(CUTS, n, device), CUTS.partitions(n)
+    keys = np.array([signed(key(seed, k)) for k in range(len(parts))], np.int64)
+    scales = np.array([1 / math.sqrt(part.lanes) for part in parts])
+    return (tables.part, tables.bounds), on(keys, device), on(scales, device)
+
+
+def _decoded(
+    codec: GridCodec,
+    given: torch.Tensor,
+    n: int,
+    count: int | torch.Tensor,
+    shared: torch.Tensor,
+    spins: Any,
+    width: int,
+) -> torch.Tensor:
+    """Return the mean of `count` workers' sums (width SUMS) or, of one, packed codes in fields."""
+    lanes, device = codec.lanes(n), given.device
     tables = _tables(codec, n, device)
     sizes = np.array([part.lanes for part in codec.partitions(n)], np.float64)
     scale = codec.threshold * _float64(codec, shared, n) / codec.granularity / sizes
-    scales, signs = on(scale, device), _signs_keys(seed, len(sizes), device)
+    scales, signs = on(scale, device), _signs_keys(tuple(spins), device)
     each = isinstance(count, torch.Tensor)
     workers = count if isinstance(count, torch.Tensor) else float(count)
+    numbers = _numbers(codec, device)
     out = torch.empty(n, dtype=torch.float32, device=device)
     grid = out.new_empty(min(BATCH, -(-lanes // ROW) * ROW))
     where = tables.part, tables.bounds
     for first, stop in _batches(lanes):
         rows, tiles, within, between = _launches(first, stop)
-        steps = sums, workers, codec.granularity
-        launch(_centre_rows, rows, *steps, *where, grid, first, stop, EACH=each, **within)
+        steps = given, numbers, workers, codec.granularity
+        options = {"EACH": each, "WIDTH": width} | within
+        launch(_centre_rows, rows, *steps, *where, grid, first, stop, **options)
         launch(_flip_columns, tiles, grid, *where, signs, scales, out, first, stop, **between)
     return out
 
@@ -156,11 +276,26 @@ def _cells(codec: GridCodec, device: torch.device) -> torch.Tensor:
     return on(cells(codec.table), device)
 
 
+@functools.lru_cache(maxsize=64)
+def _numbers(codec: GridCodec, device: torch.device) -> torch.Tensor:
+    """Return the codec's table, int32."""
+    return on(np.array(codec.table, np.int32), device)
+
+
+def _width(codec: GridCodec) -> int:
+    """Return the bits of a field."""
+    return code_bits(1 << codec._field_bits)
+
+
+def _spins(seed: int, count: int) -> tuple[int, ...]:
+    """Return the seeds of the partitions' rotations, uint32."""
+    return tuple(_spin(seed, k) for k in range(count))
+
+
 @functools.lru_cache(maxsize=256)
-def _signs_keys(seed: int, count: int, device: torch.device) -> torch.Tensor:
+def _signs_keys(spins: tuple[int, ...], device: torch.device) -> torch.Tensor:
     """Return the keys of the partitions' signs, uint64 in int64."""
-    spins = (key(seed, "rotation", k) & 0xFFFFFFFF for k in range(count))
-    return on(np.array([signed(key(spin, "signs")) for spin in spins], np.int64), device)
+    return on(np.array([signed(_signs_key(int(spin))) for spin in spins], np.int64), device)
 
 
 def _float64(codec: GridCodec, shared: torch.Tensor, n: int) -> Any:
@@ -219,8 +354,9 @@ def _squares(x, bounds, out, UNROLL: tl.constexpr):
 
 @triton.jit(do_not_specialize=["total"])
 def _flip_rows(
-    x, part, bounds, keys, scales, grid, first, total, ROWS: tl.constexpr, WHOLE: tl.constexpr
-):
+    x, part, bounds, keys, scales, grid, wrong, first, total,
+    ROWS: tl.constexpr, WHOLE: tl.constexpr,
+):  # fmt: skip
     """Set grid to the stages within rows of H of D x * scale."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     own = first // _ROW + row.to(tl.int64)
@@ -232,6 +368,7 @@ def _flip_rows(
     column = tl.arange(0, _ROW)
     place = (begin + height * _ROW)[:, None] + column[None, :]
     value = tl.load(x + place, mask=inside[:, None] & (place < stop[:, None]), other=0.0)
+    raised(wrong, magnitude(value) >= INFINITY)
     signs = _signs(tl.load(keys + owner), height * _WORDS, 0, ROWS, _ROW)
     scale = tl.load(scales + owner)[:, None]
     flipped = _flipped(value, scale, 1267650600228229401496703205376.0, signs)  # 2^100
@@ -274,25 +411,51 @@ def _round_columns(
     tl.store(out + octet, code.to(tl.uint8), mask=octet * each < total)
 
 
+@triton.jit(do_not_specialize=["total"])
+def _columns(
+    grid, part, bounds, out, first, total,
+    HIGH: tl.constexpr, WIDE: tl.constexpr, WHOLE: tl.constexpr,
+):  # fmt: skip
+    """Apply the stages between rows, and write the lanes."""
+    row = tl.program_id(0) * HIGH + tl.arange(0, HIGH)
+    place = row[:, None] * _ROW + (tl.program_id(1) * WIDE + tl.arange(0, WIDE))[None, :]
+    lane = first + place.to(tl.int64)
+    lanes = _lanes(part, bounds, first // _ROW + row.to(tl.int64), total)
+    value = tl.load(grid + place, mask=lane < total, other=0.0)
+    value = _column_stages(value, lanes, HIGH, WIDE, WHOLE)
+    tl.store(out + lane, value, mask=lane < total)
+
+
 @triton.jit(do_not_specialize=["steps", "total"])
 def _centre_rows(
-    sums, workers, steps, part, bounds, grid, first, total,
-    EACH: tl.constexpr, ROWS: tl.constexpr, WHOLE: tl.constexpr,
+    sums, numbers, workers, steps, part, bounds, grid, first, total,
+    EACH: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """Set grid to the stages within rows of H of the means, in half steps from the middle."""
+    """Set grid to the stages within rows of H of the means, in half steps from the middle.
+
+    WIDTH: of fields that have codes, to be looked up among the numbers; or SUMS; or VALUES, of
+    which the stages are taken as they are."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     place = row[:, None] * _ROW + tl.arange(0, _ROW)[None, :]
     lane = first + place.to(tl.int64)
     inside = lane < total
     lanes = _lanes(part, bounds, first // _ROW + row.to(tl.int64), total)
-    value = tl.load(sums + lane, mask=inside, other=0).to(tl.float32)
+    if WIDTH > 0:
+        byte = tl.load(sums + lane * WIDTH // 8, mask=inside, other=0).to(tl.int32)
+        code = (byte >> (8 - WIDTH - (lane * WIDTH % 8)).to(tl.int32)) & ((1 << WIDTH) - 1)
+        value = tl.load(numbers + code, mask=inside, other=0).to(tl.float32)
+    else:
+        value = tl.load(sums + lane, mask=inside, other=0).to(tl.float32)
     if EACH:
         count = tl.load(workers + lane, mask=inside, other=0).to(tl.float32)
     else:
         count = tl.full([ROWS, _ROW], 0.0, tl.float32) + workers
-    centred = value * 2.0 - count * steps.to(tl.float32)
-    middle = tl.where(count > 0, tl.div_rn(centred, tl.where(count > 0, count, 1.0)), 0.0)
-    middle = tl.where(inside, middle, 0.0)
+    if WIDTH == _VALUES:
+        middle = value
+    else:
+        centred = value * 2.0 - count * steps.to(tl.float32)
+        middle = tl.where(count > 0, tl.div_rn(centred, tl.where(count > 0, count, 1.0)), 0.0)
+        middle = tl.where(inside, middle, 0.0)
     tl.store(grid + place, _row_stages(middle, lanes, ROWS, WHOLE), mask=inside)
 
 

@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from event_files import scalars
 
+from gradplane.pages import exports
 from gradplane.pages.report import script_page
 from gradplane.runs.records import script_run
 from gradplane.runs.records.recorder import TRAFFIC
@@ -56,3 +58,15 @@ def test_the_page_says_what_held_a_reduce_up(folder):
     assert why == "1 × packet lost, up, 1 × waited for ranks 1"
     (loss,) = shown["recorded"]
     assert (loss["data"][0]["x"], loss["data"][0]["y"]) == ([2e-6], [7.25])
+
+
+def test_scalars_are_what_ranks_recorded_and_the_time_of_each_bucket(folder):
+    file = exports.write_script_scalars(folder, folder / "board")
+    (at, step, values), later, recorded = scalars(file)
+    assert (at, step) == (1e-6, 0)
+    assert values == pytest.approx({
+        "results missed": 2, "bytes up": 40, "bytes down": 40, "round, ms": 5e-4,
+        "bucket 0, ms": 3.5e-4, "bucket 1, ms": 3.75e-4,
+    })  # fmt: skip
+    assert (later[1], later[2]["bucket 0, ms"]) == (1, pytest.approx(9e-4))
+    assert recorded == (3e-6, 1, {"loss": 7.25})

@@ -20,10 +20,9 @@ from gradplane.hosts.impairments.host_link import HostLink, LocalPort, aggregati
 from gradplane.hosts.protocols.bounded_worker import BoundedWorker
 from gradplane.hosts.protocols.job_codec import codec_ns
 from gradplane.hosts.protocols.messages import RING_KINDS, WORKER_KINDS
-from gradplane.hosts.protocols.parameter_server import PsWorker
 from gradplane.hosts.protocols.phases import Watch
 from gradplane.hosts.protocols.results import Floats, Reduced, Summed
-from gradplane.hosts.protocols.several_rounds import ring_worker, served_worker
+from gradplane.hosts.protocols.several_rounds import RoundsWorker, ring_worker, served_worker
 from gradplane.hosts.protocols.shared_worker import SharedWorker
 from gradplane.hosts.protocols.switch_worker import INEXACT, SwitchWorker
 from gradplane.hosts.wire import aggregation, bounded
@@ -211,7 +210,7 @@ class ServedReducer(WorkerReducer):
             self.encode_ns = codec_ns(self.job, self.job.coding.codec)
             self.decode_ns = codec_ns(self.job, self.job.coding.pull_codec)
         self.machine = self._machine = served_worker(self.job, self.worker)
-        self.takes_devices = type(self._machine) is PsWorker  # no rounds, and no ring before it
+        self.takes_devices = not isinstance(self._machine, RoundsWorker)
         self.machines.route(WORKER_KINDS | RING_KINDS, self._machine.receive, self._machine.timer)
 
     def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
@@ -231,6 +230,8 @@ class ServedReducer(WorkerReducer):
 
 class BoundedReducer(WorkerReducer):
     """Blocks that workers exchange in bounded time."""
+
+    takes_devices = True
 
     def connect(self) -> None:
         """Open the port of bounded packets, and listen to the streams of all others."""
@@ -266,6 +267,7 @@ class RingReducer(WorkerReducer):
     def connect(self) -> None:
         """Listen to the left neighbour."""
         self.machine = self._machine = ring_worker(self.job, self.worker)
+        self.takes_devices = not isinstance(self._machine, RoundsWorker)
         self.machines.route(RING_KINDS, self._machine.receive, self._machine.timer)
 
     def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:

@@ -42,6 +42,15 @@ from gradplane.hosts.protocols.actions import (
     SendMessage,
     SetTimer,
 )
+from gradplane.hosts.protocols.device_vector import (
+    coder_of,
+    decoder_of,
+    digest_of,
+    divided,
+    rotated_of,
+    unrotated_of,
+    zeros_of,
+)
 from gradplane.hosts.protocols.job_codec import push_codec, reduce_seed
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.phases import Watch, unwatched
@@ -75,16 +84,17 @@ class _Reduce:
     """A reduce of a rotated vector in chunks `first` to `stop` - 1, of which `own` are this
     worker's to sum.
 
-    parts: float32[workers, own, values]. means: float32[chunks, values]. has: by type, which came,
-    bool[workers, own] and bool[chunks]. who: uint64[chunks], the workers in each mean.
+    parts: uint8[workers, own, SIZE], means: uint8[chunks, SIZE]: values' bytes as they came, or 0,
+    which decodes to 0. has: by type, which came, bool[workers, own] and bool[chunks]. who:
+    uint64[chunks], the workers in each mean.
     """
 
     ticket: int
     vector: Floats
     first: int
     own: range
-    parts: npt.NDArray[np.float32]
-    means: npt.NDArray[np.float32]
+    parts: Bytes
+    means: Bytes
     who: npt.NDArray[np.uint64]
     at: npt.NDArray[np.int64]  # ns, when a mean came
     has: dict[Type, npt.NDArray[np.bool_]]
@@ -137,9 +147,9 @@ class BoundedWorker:
         self.watch(ticket, "encode")
         reduce = self._begin(ticket, vector, now)
         self._reduces.append(reduce)
-        data = self._encoded(reduce, codecs.rotated(vector, reduce_seed(self._job, ticket)))
+        data = self._encoded(reduce, rotated_of(vector, reduce_seed(self._job, ticket)))
         self.watch(ticket, "network")
-        reduce.parts[self._worker] = self._decoded(data[reduce.own.start : reduce.own.stop])
+        reduce.parts[self._worker] = data[reduce.own.start : reduce.own.stop]
         reduce.has[Type.PART][self._worker] = True
         actions = [action for peer in self._peers() for action in self._blocks(reduce, peer, data)]
         actions += self._take_early(reduce, now)
@@ -209,8 +219,8 @@ class BoundedWorker:
         self._sizes[n] += 1
         return _Reduce(
             ticket, vector, first, own,
-            parts=np.zeros((workers, len(own), values), np.float32),
-            means=np.zeros((chunks, values), np.float32),
+            parts=np.zeros((workers, len(own), SIZE), np.uint8),
+            means=np.zeros((chunks, SIZE), np.uint8),
             who=np.zeros(chunks, np.uint64),
             at=np.zeros(chunks, np.int64),
             has={Type.PART: np.zeros((workers, len(own)), bool), Type.MEAN: np.zeros(chunks, bool)},
@@ -242,22 +252,22 @@ class BoundedWorker:
 
     # What is sent
 
-    def _encoded(self, reduce: _Reduce, values: npt.NDArray[np.float32]) -> Bytes:
+    def _encoded(self, reduce: _Reduce, values: Floats) -> Bytes:
         """Return the bytes of values, uint8[chunks, SIZE], filled up with zeros."""
-        padded = np.zeros(-(-values.size // self._values) * self._values, np.float32)
-        padded[: values.size] = values.reshape(-1)
         try:
-            data, _ = self._codec.encode(padded)
+            data, _ = coder_of(self._codec, values, None).encode(values)
         except CodecError as error:
             where = f"worker {self._worker}, ticket {reduce.ticket}"
             raise ReduceError(f"{where}: rotated: {error}") from error
+        data = data.ljust(-(-len(data) // SIZE) * SIZE, b"\0")
         reduce.sent.append(data)
         return np.frombuffer(data, np.uint8).reshape(-1, SIZE)
 
-    def _decoded(self, data: Bytes) -> npt.NDArray[np.float32]:
-        """Return the values of uint8[chunks, SIZE], float32[chunks, values]."""
-        count = len(data) * self._values
-        return self._codec.decode(data.tobytes(), count).reshape(-1, self._values)
+    def _decoded(self, reduce: _Reduce, data: Bytes) -> Floats:
+        """Return the values of uint8[chunks, SIZE], float32[chunks x values]."""
+        codec = decoder_of(self._codec, reduce.vector)
+        values: Floats = codec.decode(data.tobytes(), len(data) * self._values)
+        return values
 
     def _blocks(self, reduce: _Reduce, peer: int, data: Bytes) -> list[Action]:
         """Return the actions that send a peer the chunks of a stage. data: of all chunks, or in
@@ -314,7 +324,7 @@ class BoundedWorker:
         if kind < reduce.stage:
             self.refused["late"] += 1
             return
-        if not self._put(reduce, kind, sender, index, self._decoded(values[None]), now):
+        if not self._put(reduce, kind, sender, index, values[None], now):
             self.refused["again"] += 1
             return
         if kind is Type.MEAN:
@@ -333,7 +343,7 @@ class BoundedWorker:
         kind: Type,
         sender: int,
         index: int,
-        values: npt.NDArray[np.float32],
+        values: Bytes,
         now: int,
     ) -> bool:
         """Keep the values of chunks `index` and up; False for those of another's, or again."""
@@ -361,7 +371,7 @@ class BoundedWorker:
         whole = len(message.body) == len(span) * SIZE and message.n == reduce.vector.size
         if not (whole and reduce.observed and len(span)):
             raise MessageError(f"ticket {message.ticket}, {message.kind.name}: of another reduce")
-        values = self._decoded(np.frombuffer(message.body, np.uint8).reshape(-1, SIZE))
+        values = np.frombuffer(message.body, np.uint8).reshape(-1, SIZE)
         if not self._put(reduce, kind, sender, span.start, values, now):
             raise MessageError(f"ticket {message.ticket}, {message.kind.name}: not again")
         if kind is Type.MEAN:
@@ -426,14 +436,14 @@ class BoundedWorker:
     def _summed(self, reduce: _Reduce, now: int) -> Bytes:
         """Take the means of what came, in the workers' order; return their bytes."""
         own = slice(reduce.own.start, reduce.own.stop)
-        total = np.zeros_like(reduce.parts[0])
+        total = zeros_of(reduce.vector, len(reduce.own) * self._values)
         has = reduce.has[Type.PART]
         for worker, part in enumerate(reduce.parts):
-            total += part * has[worker][:, None]
+            total = total + self._decoded(reduce, part)
             bit = np.uint64(1 << worker)
             reduce.who[own] |= np.where(has[worker], bit, np.uint64(0))
-        data = self._encoded(reduce, total / has.sum(axis=0, dtype=np.float32)[:, None])
-        reduce.means[own] = self._decoded(data)
+        data = self._encoded(reduce, divided(total, has.sum(axis=0, dtype=np.float32)))
+        reduce.means[own] = data
         reduce.has[Type.MEAN][own], reduce.at[own] = True, now
         return data
 
@@ -441,24 +451,28 @@ class BoundedWorker:
         self.watch(reduce.ticket, "decode")
         self._reduces.remove(reduce)
         n, came = reduce.vector.size, reduce.has[Type.MEAN]
-        rotated = reduce.means.reshape(-1)[: codecs.rotated_size(n)]
+        values = self._decoded(reduce, reduce.means)
+        rotated = values[: codecs.rotated_size(n)]
         counts = np.array([w.bit_count() for w in reduce.who.tolist()], np.int64) * came
         seed = reduce_seed(self._job, reduce.ticket)
         result = Reduced(
-            mean=codecs.unrotated(rotated, n, seed),
+            mean=unrotated_of(rotated, n, seed),
             counts=counts,
             missed=int(np.count_nonzero(~came)),
-            gradient=digest(reduce.vector),
+            gradient=digest_of(reduce.vector),
             codes=digest(*reduce.sent),
-            sums=digest(reduce.means),
+            sums=digest_of(values),
         )
-        line = [] if reduce.chunks == 0 else [self._arrivals(reduce, counts, now)]
+        line = [] if reduce.chunks == 0 else [self._arrivals(reduce, values, counts, now)]
         return [CancelTimer(reduce.first), *line, Deliver(reduce.ticket, result)]
 
-    def _arrivals(self, reduce: _Reduce, counts: npt.NDArray[np.int64], now: int) -> Record:
+    def _arrivals(
+        self, reduce: _Reduce, values: Floats, counts: npt.NDArray[np.int64], now: int
+    ) -> Record:
         """Return the line of all chunks: who is in each mean, and which means did not come."""
-        came = counts > 0
-        digests = [int(digest(mean), 16) for mean in reduce.means]
+        came, each = counts > 0, self._values
+        starts = range(0, values.size, each)
+        digests = [int(digest_of(values[k : k + each]) or "0", 16) for k in starts]
         columns: dict[str, npt.NDArray[Any]] = {
             "count": counts,
             "bitmap": np.where(came, reduce.who, np.uint64(0)),

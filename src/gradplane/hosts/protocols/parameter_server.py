@@ -122,9 +122,9 @@ class PsWorker:
                 f"worker {self._worker}, ticket {ticket}, tensor {tensor}: ticket or tensor "
                 "is in flight: wait for its result"
             )
-        state = self._states.setdefault(tensor, self._push.start(vector.size))
-        push, pull = coder_of(self._push, vector, [state]), decoder_of(self._pull, vector)
-        self._reduces[ticket] = reduce = Pending(vector, tensor, push, pull)
+        self._states.setdefault(tensor, self._push.start(vector.size))
+        pull = decoder_of(self._pull, vector)
+        self._reduces[ticket] = reduce = Pending(vector, tensor, self._push, pull)
         self._newest = max(self._newest, ticket)
         actions = self._first(ticket, reduce, now)
         for message in self._early.pop(ticket, []):  # the others' quorum did not wait for us
@@ -134,7 +134,9 @@ class PsWorker:
     def _first(self, ticket: int, reduce: Pending, now: int) -> list[Action]:
         """Send the statistic or, if the codec has none, the codes."""
         n, tensor = reduce.vector.size, reduce.tensor
-        stat = reduce.push.local(reduce.vector, self._states[tensor])
+        state = self._states[tensor]
+        reduce.push = coder_of(self._push, reduce.vector, [state])
+        stat = reduce.push.local(reduce.vector, state)
         if stat is None:
             return self._send_codes(ticket, reduce, None)
         body = stat.astype("<f4").tobytes()

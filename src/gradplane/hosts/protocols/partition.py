@@ -8,7 +8,7 @@ import numpy.typing as npt
 from gradplane._deferred import Deferred
 from gradplane.codecs import Partition
 from gradplane.hosts.config import JobConfig
-from gradplane.hosts.protocols.device_vector import DeviceVector
+from gradplane.hosts.protocols.device_vector import DeviceVector, zeros_of
 from gradplane.hosts.protocols.job_codec import reduce_seed
 from gradplane.hosts.protocols.once import Once
 from gradplane.hosts.protocols.results import Floats, Sums
@@ -118,7 +118,8 @@ class WorkerPartition:
         """
         most = counts.max(initial=0)
         if norm < 0 or not most:
-            return self._x.zeros() if isinstance(self._x, DeviceVector) else np.zeros_like(self._x)
+            zeros: Floats = zeros_of(self._x, self._x.size)
+            return zeros
         count: int | npt.NDArray[np.int64] = int(most)
         if counts.min() != most:
             count = np.repeat(counts.astype(np.int64), sums.shape[1])[: self.lanes]

@@ -33,13 +33,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
 from gradplane.codecs import Codec, CodecError
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.group_tree import Group, levels, members_of
 from gradplane.hosts.protocols.actions import Action, Peer
 from gradplane.hosts.protocols.compute_time import ComputeQueue
+from gradplane.hosts.protocols.device_vector import decoder_of, zeros_of
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.phases import Phase, Watch, unwatched
 from gradplane.hosts.protocols.results import Floats
@@ -115,7 +114,7 @@ class GroupRingWorker:
         if self._left is not None:
             blocks = self._plan.blocks
             missing = {(Kind.TOTAL_BLOCK, block) for block in range(blocks)}
-            sums = np.zeros(vector.size, np.float32)
+            sums = zeros_of(vector, vector.size)
             self._totals[ticket] = RingReduce(ticket, tensor, vector, sums, missing, blocks)
         return actions
 
@@ -177,7 +176,8 @@ class GroupRingWorker:
         span = self._plan.span(message.count, total.vector.size)
         self.watch(message.ticket, "decode")
         try:
-            x = self._plan.codec.decode(message.body, span.stop - span.start)
+            codec = decoder_of(self._plan.codec, total.vector)
+            x = codec.decode(message.body, span.stop - span.start)
         except CodecError as error:
             raise MessageError(f"{where}: {error}") from error
         total.missing.remove((message.kind, message.count))

@@ -36,6 +36,13 @@ from gradplane.codecs import CodecError
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, SendMessage
 from gradplane.hosts.protocols.compute_time import ComputeQueue
+from gradplane.hosts.protocols.device_vector import (
+    coder_of,
+    decoder_of,
+    digest_of,
+    divided,
+    zeros_of,
+)
 from gradplane.hosts.protocols.job_codec import reduce_seed
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.phases import Watch, unwatched
@@ -163,7 +170,7 @@ class RingWorker:
         partial = {(Kind.PARTIAL_BLOCK, b) for b in blocks if plan.start(b) != here}
         whole = {(Kind.WHOLE_BLOCK, b) for b in blocks if plan.gets(b, here)}
         left = len(whole) + sum(plan.owner(b) == here for b in blocks)
-        sums = np.zeros(vector.size, np.float32)
+        sums = zeros_of(vector, vector.size)
         reduce = RingReduce(ticket, tensor, vector, sums, partial | whole, left)
         self._reduces[ticket] = reduce
         return reduce
@@ -209,7 +216,7 @@ class RingWorker:
             self.watch(reduce.ticket, "network")
             return [self._send(message)]
         self.watch(reduce.ticket, "decode")
-        sums = self._plan.codec.decode(body, total.size)
+        sums = decoder_of(self._plan.codec, total).decode(body, total.size)
         return [*self._pass_on(message), *self._whole(block, sums, reduce, now)]
 
     def _pass_on(self, message: Message) -> list[Action]:
@@ -250,7 +257,9 @@ class RingWorker:
             )
         span = self._plan.span(block, n)
         try:
-            return self._plan.codec.decode(message.body, span.stop - span.start)
+            codec = decoder_of(self._plan.codec, reduce.vector)
+            values: Floats = codec.decode(message.body, span.stop - span.start)
+            return values
         except CodecError as error:
             raise MessageError(f"{_text(message)}: {error}") from error
 
@@ -261,7 +270,9 @@ class RingWorker:
         try:
             if whole and self._plan.bound is not None:
                 x = truncated(x, self._plan.bound)
-            body, state = self._plan.codec.encode(x, None, seed, state, self._worker)
+            codec = coder_of(self._plan.codec, x, [state])
+            body: bytes
+            body, state = codec.encode(x, None, seed, state, self._worker)
         except CodecError as error:
             raise ReduceError(
                 f"worker {self._worker}, ticket {reduce.ticket}, block {block}: the sum: {error}"
@@ -294,12 +305,12 @@ def delivered(
     parts: in the rings of the job that it is a member of, the last one with the whole sums."""
     first, sums = parts[0], parts[-1].sums
     result = Summed(
-        mean=sums / np.float32(workers),
+        mean=divided(sums, np.array([workers], np.float32)),
         counts=np.array([workers], np.int64),
         missed=0,
-        gradient=digest(first.vector),
+        gradient=digest_of(first.vector),
         codes=digest(*(part.sent[block] for part in parts for block in sorted(part.sent))),
-        sums=digest(sums),
+        sums=digest_of(sums),
         codec_ns=sum(part.codec_ns for part in parts),
         reduce_ns=sum(part.reduce_ns for part in parts),
         total=sums,

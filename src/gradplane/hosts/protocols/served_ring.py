@@ -17,6 +17,7 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.group_tree import levels
 from gradplane.hosts.protocols.actions import Action, Deliver, Peer, SendMessage
 from gradplane.hosts.protocols.compute_time import ComputeQueue
+from gradplane.hosts.protocols.device_vector import coder_of
 from gradplane.hosts.protocols.job_codec import between_codec, codec_ns, push_codec, reduce_seed
 from gradplane.hosts.protocols.messages import RING_KINDS, Kind, Message, kind_of
 from gradplane.hosts.protocols.parameter_server import Pending, PsWorker
@@ -92,11 +93,12 @@ class ServedRingWorker(PsWorker):
     def _push_sum(self, ring: RingReduce) -> list[Action]:
         ticket, tensor = ring.ticket, ring.tensor
         seed, state = reduce_seed(self._job, ticket), self._states[tensor]
-        body, self._states[tensor] = self._push.encode(ring.sums, None, seed, state, self._worker)
+        push = coder_of(self._push, ring.sums, [state])
+        body, self._states[tensor] = push.encode(ring.sums, None, seed, state, self._worker)
         members = sum(1 << w for w in self._group)
         who = {"count": len(self._group), "bitmap": members}
-        push = Message(Kind.PUSH, ticket, ring.sums.size, tensor, **who, body=body)
-        return [self._send(push)]
+        message = Message(Kind.PUSH, ticket, ring.sums.size, tensor, **who, body=body)
+        return [self._send(message)]
 
     def _mean(
         self, message: Message, reduce: Pending, digests: Deferred[tuple[str, str]], now: int
