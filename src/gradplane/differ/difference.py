@@ -203,7 +203,7 @@ def _device(program: Any, cpu_port: int | None = None) -> Device:
     start: Callable[[Any], Switch] = lambda p: Switch(  # noqa: E731
         p, engine="interpreter", cpu_port=cpu_port
     )
-    device = Device(compile, start)
+    device = Device(compile, start, restricted=False)  # as BMv2 takes entries
     device.load(program)
     return device
 
