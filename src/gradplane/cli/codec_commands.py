@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradplane._whole_files import write_output, write_whole
-from gradplane.cli.options import AsJson, completed, make_console, say
+from gradplane.cli.options import OUT, AsJson, completed, make_console, say
 
 if TYPE_CHECKING:
     from gradplane.codecs import Codec, RecordedGradients
@@ -265,6 +265,7 @@ def plan(
     out: Annotated[
         Path | None,
         typer.Option(
+            *OUT,
             metavar="DIR",
             help="For plan.json and plan.html; of --profile the file; it must not exist",
         ),

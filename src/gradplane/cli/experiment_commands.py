@@ -11,6 +11,7 @@ import typer
 
 import gradplane
 from gradplane.cli.options import (
+    OUT,
     Accuracy,
     AsJson,
     Out,
@@ -289,7 +290,7 @@ def sweep(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="DIR", help="The sweep's folder; it must not exist"),
+        typer.Option(*OUT, metavar="DIR", help="The sweep's folder; it must not exist"),
     ] = None,
     net: Annotated[
         str | None,
@@ -395,7 +396,9 @@ def topology(
 @commands.command()
 def report(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN_DIR", show_default=False)],
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The HTML file to write")] = None,
+    out: Annotated[
+        Path | None, typer.Option(*OUT, metavar="FILE", help="The HTML file to write")
+    ] = None,
 ) -> None:
     """Write the report of a run, a study or a sweep, or the comparison of several runs."""
     from gradplane.pages.report import page as reports

@@ -40,7 +40,12 @@ emulated = completed(_emulated)
 Settings = Annotated[
     list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key: job.quorum=3")
 ]
-Out = Annotated[Path | None, typer.Option(metavar="DIR", help="The run folder; it must not exist")]
+OUT = "-o", "--out"
+"""How each command is told where to write."""
+
+Out = Annotated[
+    Path | None, typer.Option(*OUT, metavar="DIR", help="The run folder; it must not exist")
+]
 Seed = Annotated[
     int | None, typer.Option(metavar="N", min=0, help="Replaces the experiment's seeds")
 ]

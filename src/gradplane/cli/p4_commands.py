@@ -13,6 +13,7 @@ from gradplane import _shipped_programs
 from gradplane._suggestions import quoted
 from gradplane._whole_files import write_output, write_whole
 from gradplane.cli.options import (
+    OUT,
     AnyProgram,
     AsJson,
     Cacert,
@@ -100,9 +101,7 @@ def info(
 @p4_commands.command("compile")
 def compile_for(
     program: Program,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write")
-    ],
+    out: Annotated[Path, typer.Option(*OUT, metavar="FILE", help="The file to write")],
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
     target: Annotated[str, typer.Option(metavar="bmv2", help="The switch to compile for")] = "bmv2",
@@ -127,7 +126,7 @@ def compile_for(
     text = programs.compiled_for(target, compiled, arch)
     if p4info is not None:
         write_output(p4info, programs.p4info(compiled.program, target))
-    write_output(output, text)
+    write_output(out, text)
 
 
 @p4_commands.command()
@@ -152,9 +151,9 @@ def ir(
 @p4_commands.command()
 def tests(
     program: Program,
-    output: Annotated[
+    out: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="The folder; default PROGRAM-tests"),
+        typer.Option(*OUT, metavar="DIR", help="The folder; default PROGRAM-tests"),
     ] = None,
     formats: Annotated[
         str, typer.Option("--format", metavar="stf,ptf,json", help="The files to write")
@@ -184,7 +183,7 @@ def tests(
     wanted = formats.split(",")
     if set(wanted) - {"stf", "ptf", "json"}:
         raise typer.BadParameter(f'"{formats}": use stf, ptf, json', param_hint="--format")
-    folder = Path(f"{program.stem}-tests") if output is None else output
+    folder = Path(f"{program.stem}-tests") if out is None else out
     limits = {"seconds": seconds, "tests": max_tests, "packets": max_packets, "seed": seed}
     shown = _search_progress if sys.stderr.isatty() else None
     report = programs.made_tests(
@@ -254,9 +253,9 @@ def view(
     program: Program,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
-    output: Annotated[
+    out: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="The page [default: PROGRAM.html]"),
+        typer.Option(*OUT, metavar="FILE", help="The page [default: PROGRAM.html]"),
     ] = None,
     dot: Annotated[bool, typer.Option("--dot", help="Print the graphs for Graphviz")] = False,
     at: Annotated[
@@ -317,12 +316,12 @@ def view(
     except DrawingError as error:
         print(f"{program}: {error}", file=sys.stderr)
         raise typer.Exit(1) from error
-    if output is None:
-        output = Path(program.with_suffix(".html").name)
-        write_whole(output, text)
+    if out is None:
+        out = Path(program.with_suffix(".html").name)
+        write_whole(out, text)
     else:
-        write_output(output, text)
-    print(output)
+        write_output(out, text)
+    print(out)
 
 
 def _serve(page: str, address: str, device_id: int, port: int) -> None:
