@@ -3,9 +3,12 @@
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +19,7 @@ from gradplane.pages.report import page
 from gradplane.runs import isolation
 from gradplane.runs.records.run_folder import FolderError
 from gradplane.runs.replayer import replay_run, replay_script
-from gradplane.runs.torchrun import RankError, torchrun
+from gradplane.runs.torchrun import RankError, _check_statuses, torchrun
 
 pytestmark = pytest.mark.skipif(
     not (isolation.can_isolate()[0] and shutil.which("mnexec")), reason="Mininet needs namespaces"
@@ -138,12 +141,11 @@ def test_a_rank_that_fails_ends_the_others(experiment, tmp_path):
         replay_run.replay(out)
 
 
-def test_an_abort_is_explained(experiment, tmp_path):
-    script = tmp_path / "aborts.py"
-    script.write_text("import os\nos.abort()\n")
-    text = r"ended with signal 6; .* without torch\.distributed\.destroy_process_group\(\)$"
+def test_an_abort_is_explained():
+    task = SimpleNamespace(ranks=[SimpleNamespace(name="h1"), SimpleNamespace(name="h2")])
+    text = r"^rank 1 \(host h2\) ended with signal 6; .* torch\.distributed\.destroy_process_gr"
     with pytest.raises(RankError, match=text):
-        torchrun(experiment, script, out=tmp_path / "run")
+        _check_statuses(task, [None, -signal.SIGABRT])
 
 
 REDUCES = """
@@ -176,15 +178,32 @@ def reducing(tmp_path):
     return script
 
 
-LOSSY = ["job.reliability=lossy", "job.timeout_ms=300"]
+LOSSY = ["job.reliability=lossy", "job.timeout_ms=300", "impairment.0.rate=0.1"]
 SERVER = ["job.aggregation=ps", "job.push=threelc", "job.pull=threelc", "job.quorum=1"]
 
 
+@pytest.fixture(scope="module")
+def exchanged(tmp_path_factory):
+    """Return a function that runs the reduces with some settings, once, and returns its folder,
+    which nobody changes."""
+
+    @cache
+    def run(*settings):
+        folder = tmp_path_factory.mktemp("exchanged")
+        (folder / "lossy.toml").write_text(EXPERIMENT)
+        (folder / "reducing.py").write_text(REDUCES)
+        files = folder / "lossy.toml", folder / "reducing.py"
+        torchrun(*files, out=folder / "run", settings=settings)
+        return folder / "run"
+
+    return run
+
+
 @pytest.mark.parametrize("settings", [LOSSY, SERVER], ids=["switch", "server"])
-def test_exchanges_replay(experiment, reducing, tmp_path, settings):
+def test_exchanges_replay(exchanged, tmp_path, settings):
     """Several in flight, with losses; error feedback goes on from round to round."""
     out = tmp_path / "run"
-    torchrun(experiment, reducing, out=out, settings=settings)
+    shutil.copytree(exchanged(*settings), out)
     found = replay_run.replay(out)
     assert found.text() == "equal: 12 reduces of each rank in 4 rounds, every code, sum and mean"
 
@@ -242,10 +261,9 @@ def test_gradients_are_kept_up_to_a_limit(experiment, reducing, tmp_path):
     assert "worker 1: stored gradient " in replay_run.replay(out).text()
 
 
-def test_recorded_losses_apply_to_a_changed_experiment(experiment, reducing, tmp_path):
+def test_recorded_losses_apply_to_a_changed_experiment(exchanged, tmp_path):
     """First attempts of workers are sent in any case; later ones depend on the timers."""
-    out, again = tmp_path / "run", tmp_path / "again"
-    torchrun(experiment, reducing, out=out, settings=["impairment.0.rate=0.2", "job.timeout_ms=50"])
+    out, again = exchanged(*LOSSY), tmp_path / "again"
     replay_run.replay(out, ["job.error_feedback=false"], out=again)
     losses = [
         {(line["slot"], line["use"], line["attempt"], line["link"], line["direction"])
@@ -298,45 +316,54 @@ np.save(folder / f"means-{rank}.npy", means)
 """
 
 
-def restarted(experiment, folder, *settings, **keys):
+def restarted(experiment, folder, *settings, script=RESTARTED, **keys):
     folder.mkdir()
-    script = folder / "restarted.py"
-    script.write_text(RESTARTED)
-    return torchrun(
-        experiment, script, [str(folder)], out=folder / "run", settings=settings, **keys
-    )
+    file = folder / "restarted.py"
+    file.write_text(script)
+    settings = ("impairment=[]", *settings)
+    return torchrun(experiment, file, [str(folder)], out=folder / "run", settings=settings, **keys)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """Return a function that returns the ranks' means where none of them ends, [2, 6, 3000]."""
+
+    @cache
+    def run(*settings):
+        folder = tmp_path_factory.mktemp("undisturbed")
+        (folder / "lossy.toml").write_text(EXPERIMENT)
+        script = RESTARTED.replace("life, saved = ", "life, saved = 9 +")
+        restarted(folder / "lossy.toml", folder / "whole", *settings, script=script)
+        return [np.load(folder / "whole" / f"means-{rank}.npy") for rank in range(2)]
+
+    return run
 
 
 @pytest.mark.parametrize(
-    ("settings", "epochs"),
+    ("where", "how", "epochs"),
     [
-        ((), [16, 32]),
-        (("topology.kind=leaf-spine", "topology.leaves=2"), [16, 32]),
-        (("job.aggregation=ps", "job.push=threelc"), [1, 1]),
+        ((), (), [16, 32]),
+        (("topology.kind=leaf-spine", "topology.leaves=2"), (), [16, 32]),
+        ((), ("job.aggregation=ps", "job.push=threelc"), [1, 1]),
     ],
 )
-def test_ranks_that_start_again_go_on_bit_for_bit(experiment, tmp_path, capfd, settings, epochs):
-    lossless = (*settings, "impairment=[]")
-    done = restarted(experiment, tmp_path / "restarted", *lossless, max_restarts=2)
+def test_ranks_that_start_again_go_on_bit_for_bit(
+    experiment, undisturbed, tmp_path, capfd, where, how, epochs
+):
+    done = restarted(experiment, tmp_path / "restarted", *where, *how, max_restarts=2)
     assert [line["epoch"] for line in done.values["restarts"]] == epochs
     lines = [(line["rank"], line["reduces"], line["lost"]) for line in done.values["restarts"]]
     assert lines == [(1, 3, 1), (1, 5, 1)]
     said = "rank 1 ended with signal 9 after 3 reduces: all ranks start again (1 of 2)"
     assert said in capfd.readouterr().err
     assert replay_script.replay(done.folder / "life-0").equal
-    means = [np.load(tmp_path / "restarted" / f"means-{rank}.npy") for rank in range(2)]
-    script = tmp_path / "restarted" / "restarted.py"
-    script.write_text(RESTARTED.replace("life, saved = ", "life, saved = 9 +"))
-    (tmp_path / "whole").mkdir()
-    whole = [str(tmp_path / "whole")]
-    torchrun(experiment, script, whole, out=tmp_path / "whole" / "run", settings=lossless)
-    for rank in range(2):
-        assert (np.load(tmp_path / "whole" / f"means-{rank}.npy") == means[rank]).all()
+    for rank, whole in enumerate(undisturbed(*how)):  # by one switch or three: the same sums
+        assert (np.load(tmp_path / "restarted" / f"means-{rank}.npy") == whole).all()
     with pytest.raises(ReplayError, match="its rank went on with a state that it loaded"):
         replay_script.replay(done.folder)
 
 
 def test_restarts_end(experiment, tmp_path):
     with pytest.raises(RankError, match=r"^rank 1 \(host h2\) ended with signal 9; the others"):
-        restarted(experiment, tmp_path / "one", "impairment=[]", max_restarts=1)
+        restarted(experiment, tmp_path / "one", max_restarts=1)
     assert (tmp_path / "one" / "run" / "life-0" / "hosts" / "h1.jsonl").exists()

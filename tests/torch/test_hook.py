@@ -269,17 +269,40 @@ say(weights=torch.cat([each.detach().reshape(-1) for each in ddp.parameters()]).
 """
 
 
-def test_a_checkpoint_goes_on_bit_for_bit(tmp_path):
-    """Six steps equal three, a checkpoint in two forms, and three more from either."""
-    job = loopback_job("switch", 2, error_feedback=True)
+def saving(job, folder):
+    """Return what trains from a step to another; it saves before the fourth."""
 
     def run(first, last, kind=""):
-        ends = {"FIRST": str(first), "LAST": str(last), "KIND": kind, "FOLDER": str(tmp_path)}
-        return lines(job, SAVE, tmp_path, **ends)
+        ends = {"FIRST": str(first), "LAST": str(last), "KIND": kind, "FOLDER": str(folder)}
+        return lines(job, SAVE, folder, **ends)
 
+    return run
+
+
+def test_a_checkpoint_goes_on_bit_for_bit(tmp_path):
+    """Six steps equal three, a checkpoint in two forms, and three more from either."""
+    run = saving(loopback_job("switch", 2, error_feedback=True), tmp_path)
     whole = run(0, 6)
     run(0, 3)
     assert run(3, 6, "file") == run(3, 6, "dcp") == whole
     for warned, weights in run(3, 6, "at once"):
         assert warned == {"warned": ["DDP has cut other buckets than those"]}
         assert weights != whole[0][0]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "codec", "feedback", "kind"),
+    [
+        ("ps", ("threelc", {}), False, "file"),
+        ("ps", ("dgc", {"fraction": 0.1}), False, "dcp"),
+        ("ring", ("powersgd", {"rank": 1}), False, "file"),
+        ("ps", ("efsignsgd", {}), False, "dcp"),
+        ("ring", ("mxfp", {"element": "e2m1"}), True, "file"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else None,
+)
+def test_a_checkpoint_of_every_codec_with_a_state(tmp_path, scheme, codec, feedback, kind):
+    run = saving(loopback_job(scheme, 2, codec=codec, error_feedback=feedback), tmp_path)
+    whole = run(0, 6)
+    run(0, 3)
+    assert run(3, 6, kind) == whole
