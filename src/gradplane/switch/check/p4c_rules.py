@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard
+from typing import TypeVar as Variable
 
-from gradplane.switch.check.checker_types import ExternType
+from gradplane.switch.check.checker_types import ExternType, TypeVar
 from gradplane.switch.check.records import CallInfo
 from gradplane.switch.ir.types import (
     Array,
@@ -31,7 +32,7 @@ from gradplane.switch.syntax.ast_walk import walk
 
 Found = tuple[ast.Node, str, str]  # place, message, hint
 CallRule = Callable[[ast.Call, CallInfo], Iterator[Found]]
-_Node = TypeVar("_Node", bound=ast.Node)
+_Node = Variable("_Node", bound=ast.Node)
 _Rule = Callable[[_Node], Iterator[Found]]
 
 
@@ -211,6 +212,15 @@ def _generic_argument(call: ast.Call) -> Iterator[Found]:
         if decl is not None and decl.type_params:
             text = f"p4c loses the types of {decl.name} in the arguments of another function"
             yield inner, text, "assign its result to a variable first"
+
+
+@REFUSED.at_calls
+def _left_open(call: ast.Call, info: CallInfo) -> Iterator[Found]:
+    """An argument of a type that an instance leaves open, as programs for Tofino do."""
+    for param, arg in zip(info.signature.params, info.args, strict=True):
+        if arg is not None and isinstance(param.type, TypeVar) and param.type.name == "_":
+            text = f"p4c finds no type for {param.name}: this instance has _ in its place"
+            yield arg, text, "write the type there, such as bit<32>"
 
 
 @REFUSED.at_calls
