@@ -60,6 +60,19 @@ def test_means_of_many_reduces(scheme):
         assert error(means[0].ravel(), xs) < (0.2 if scheme == "switch" else 1e-12)
 
 
+@pytest.mark.parametrize(("scheme", "sums"), [("ps", {1.0}), ("ring", {0.0, 1.0})])
+def test_the_order_of_a_sum(scheme, sums):
+    """A server adds in the workers' order, whatever the place and the size; a ring's order begins
+    at another worker for each block. Of these numbers the exact sum is 2."""
+
+    def program(reducer):
+        x = np.float32([1e8, 1, -1e8, 1])[reducer.rank]
+        return [set(reducer.start(np.full(n, x)).result().sum.tolist()) for n in (4, 501)]
+
+    job = loopback_job(scheme, 4, codec=("float32", {}), error_feedback=False)
+    assert together(job, program) == [[sums, sums]] * 4
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_several_at_once(scheme):
     """Reduces in flight, of different sizes, do not touch each other."""

@@ -30,6 +30,7 @@ row = {}
 drawn = torch.randn(1000)
 dist.all_reduce(drawn)
 row["bits of a sum"] = drawn.view(torch.int32).tolist()
+row["order"] = sorted(set(reduced(torch.full((64,), [1e8, 1.0, -1e8][rank]))))
 row["AVG"] = reduced(torch.tensor([3.0 * rank]), AVG)
 row["int8"] = reduced(torch.full((2,), 100, dtype=torch.int8))
 row["uint8"] = reduced(torch.full((2,), 100, dtype=torch.uint8))
@@ -100,6 +101,7 @@ def rows(tmp_path_factory):
 @pytest.mark.parametrize(
     ("row", "seen"),
     [
+        ("order", [0.0, 1.0]),  # by the place
         ("AVG", [3.0]),
         ("int8", [44, 44]),
         ("uint8", [44, 44]),

@@ -177,6 +177,28 @@ say(gathered=gathered, scattered=scattered)
     assert [each[0]["scattered"] for each in (first, second, third)] == [[3, 6], [9, 12], [15, 18]]
 
 
+def test_ranks_that_stand_still_say_who_waits_for_what(tmp_path):
+    script = """
+import time
+from datetime import timedelta
+gradplane.torch.process_group._PATIENCE = 1.0
+group = dist.new_group(backend="gradplane", timeout=timedelta(seconds=1))
+if rank == 1:
+    time.sleep(4)
+try:
+    dist.barrier(group)
+except RuntimeError as error:
+    say(error=str(error))
+os._exit(0)
+"""
+    job = loopback_job("ring", 3, codec=("float32", {}), error_feedback=False)
+    first, _, third = found(job, script, tmp_path)
+    for own, other, (said,) in ((0, 2, first), (2, 0, third)):
+        start = f"rank {own} waits in barrier, its collective 1; rank {other} waits in barrier, its"
+        assert said["error"].startswith(f"{start} collective 1; nothing was heard of rank 1: not")
+        assert "Timed out waiting 1000ms" in said["error"]
+
+
 SHARDED = """
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard

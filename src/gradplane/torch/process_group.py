@@ -10,8 +10,12 @@ keeps no error feedback; DDP's hook does.
 from __future__ import annotations
 
 import datetime
+import re
+import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -25,6 +29,8 @@ NAME = "gradplane"
 DEVICES = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
 """The devices whose tensors the back end takes: gloo has its other collectives on both."""
 _GLOO = dist.ProcessGroup.BackendType.GLOO
+_LATE = re.compile("Timed out|ReducerTimeout")  # gloo's errors, and the network's
+_PATIENCE, _POLL = 3.0, 0.05  # seconds, for what the other ranks say where they stand still
 _Gloo: Any = dist.ProcessGroupGloo  # of which torch's type information has little
 
 
@@ -45,6 +51,7 @@ class NetworkGroup(dist.ProcessGroup):
         the job's workers; it waits until all of them have come so far. Where GRADPLANE_HOOK is
         set, nothing is joined, and gloo does everything."""
         super().__init__(rank, size)  # type: ignore[call-arg]
+        self._store, self._begun = store, 0  # collectives
         self._gloo = _Gloo(store, rank, size, timeout)
         for device in DEVICES:
             self._register_backend(torch.device(device), _GLOO, self._gloo)
@@ -65,25 +72,26 @@ class NetworkGroup(dist.ProcessGroup):
 
     def allreduce(self, tensors: Any, opts: Any = None, **more: Any) -> Any:  # type: ignore[override]
         """Begin the all-reduce of the only tensor in a list, in place; return its work."""
-        op, exchange = _operation(opts, more), self._exchange
+        op, exchange, place = _operation(opts, more), self._exchange, self._begin("all_reduce")
         mean = bool(op == dist.ReduceOp.AVG)
         if not (mean or op == dist.ReduceOp.SUM):
-            return self._gloo.allreduce(tensors, *([opts] if opts is not None else []), **more)
+            given = [opts] if opts is not None else []
+            return _Work(self._gloo.allreduce(tensors, *given, **more), place)
         (tensor,) = [tensors] if isinstance(tensors, torch.Tensor) else tensors
         if exchange is None:
             self._warn("all_reduce")
         if exchange is None or exchange.obstacle(tensor) is not None:
-            return self._exactly(tensor, mean)
+            return self._exactly(tensor, mean, place)
         self._member.begin_round()
         done = exchange.reduce(tensor, None, mean)
-        return _Pending(done.then(lambda found: [found.value()]))
+        return _Pending(done.then(lambda found: [found.value()]), place)
 
     def reduce_scatter_single(self, output: Any, whole: Any, opts: Any = None) -> Any:
         """Begin the sum or mean of a tensor of which each rank keeps its part; return its work.
 
         All ranks get all of it from the network."""
         op, exchange = _operation(opts, {}), self._exchange
-        mean = bool(op == dist.ReduceOp.AVG)
+        mean, place = bool(op == dist.ReduceOp.AVG), self._begin("reduce_scatter_tensor")
         if exchange is None:
             self._warn("reduce_scatter_tensor")
         if (
@@ -91,7 +99,8 @@ class NetworkGroup(dist.ProcessGroup):
             or not (mean or op == dist.ReduceOp.SUM)
             or exchange.obstacle(whole) is not None
         ):
-            return self._gloo._reduce_scatter_base(output, whole, *([opts] if opts else []))
+            given = [opts] if opts else []
+            return _Work(self._gloo._reduce_scatter_base(output, whole, *given), place)
         self._member.begin_round()
         done = exchange.reduce(whole.detach().clone(), None, mean)
 
@@ -99,7 +108,7 @@ class NetworkGroup(dist.ProcessGroup):
             own = found.value().view(self.size(), *output.shape)[self.rank()]
             return [output.copy_(own)]
 
-        return _Pending(done.then(keep))
+        return _Pending(done.then(keep), place)
 
     # Names before torch 2.13 follow the methods.
     _reduce_scatter_base = reduce_scatter_single  # type: ignore[assignment]
@@ -107,7 +116,8 @@ class NetworkGroup(dist.ProcessGroup):
     def reduce_scatter_single_coalesced(self, outputs: Any, wholes: Any, opts: Any = None) -> Any:
         """Begin a reduce_scatter_single of each tensor, as functional collectives do."""
         pairs = zip(outputs, wholes, strict=True)
-        return _together([self.reduce_scatter_single(*pair, opts) for pair in pairs])
+        works = [self.reduce_scatter_single(*pair, opts) for pair in pairs]
+        return _together(works, _Place(self, "reduce_scatter_tensor", self._begun))
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced  # type: ignore[assignment]
 
@@ -116,7 +126,8 @@ class NetworkGroup(dist.ProcessGroup):
 
         By hand, as gloo's own is called with Python's lock held; see _through_gloo."""
         options, pairs = [opts] if opts else [], zip(outputs, parts, strict=True)
-        return _together([self._gloo._allgather_base(*pair, *options) for pair in pairs])
+        works = [self._gloo._allgather_base(*pair, *options) for pair in pairs]
+        return _together(works, self._begin("all_gather_into_tensor"))
 
     allgather_into_tensor_coalesced = all_gather_single_coalesced  # type: ignore[assignment]
 
@@ -131,7 +142,12 @@ class NetworkGroup(dist.ProcessGroup):
                 stacklevel=5,
             )
 
-    def _exactly(self, tensor: torch.Tensor, mean: bool) -> Any:
+    def _begin(self, name: str) -> _Place:
+        """Count a collective that begins."""
+        self._begun += 1
+        return _Place(self, name, self._begun)
+
+    def _exactly(self, tensor: torch.Tensor, mean: bool, place: _Place) -> Any:
         """Return the work of gloo's sum, or of the mean; integers are rounded towards 0.
 
         Gloo has no mean of integers, and adds up what lies in memory one behind the other: a view
@@ -140,7 +156,7 @@ class NetworkGroup(dist.ProcessGroup):
         dense = tensor.contiguous()
         work = self._gloo.allreduce([dense])
         if not mean and dense is tensor:
-            return work
+            return _Work(work, place)
         whole = None if tensor.is_floating_point() or tensor.is_complex() else "trunc"
 
         def finished(done: Any) -> list[torch.Tensor]:
@@ -149,7 +165,7 @@ class NetworkGroup(dist.ProcessGroup):
                 total.div_(self.size(), rounding_mode=whole)
             return [total if dense is tensor else tensor.copy_(total)]
 
-        return _Pending(work.get_future().then(finished))
+        return _Pending(work.get_future().then(finished), place)
 
     def _maximum(self, flag: torch.Tensor) -> Any:
         options: Any = dist.AllreduceOptions()
@@ -158,21 +174,29 @@ class NetworkGroup(dist.ProcessGroup):
 
 
 def _through_gloo(name: str) -> Callable[..., Any]:
-    """Return a collective that is gloo's own.
+    """Return a method that is gloo's own.
 
     The base class would call gloo, too, but with Python's lock held (torch 2.13.0,
     PyProcessGroup.hpp, WORK_OVERRIDE): gloo then waits for its queue, while its thread holds that
     and may wait for Python's lock, to free a tensor.
     """
 
-    def collective(self: NetworkGroup, *arguments: Any, **more: Any) -> Any:
-        return getattr(self._gloo, name)(*arguments, **more)
+    def call(self: NetworkGroup, *arguments: Any, **more: Any) -> Any:
+        work = getattr(self._gloo, name)(*arguments, **more)
+        return _Work(work, self._begin(_COLLECTIVES[name])) if name in _COLLECTIVES else work
 
-    return collective
+    return call
 
 
-for _name in ("allgather", "allreduce_coalesced", "alltoall_base", "barrier", "broadcast",
-              "recv", "reduce_scatter", "send"):  # fmt: skip
+_COLLECTIVES = {
+    "allgather": "all_gather",
+    "allreduce_coalesced": "all_reduce of several tensors",
+    "alltoall_base": "all_to_all_single",
+    "barrier": "barrier",
+    "broadcast": "broadcast",
+    "reduce_scatter": "reduce_scatter",
+}
+for _name in (*_COLLECTIVES, "recv", "send"):
     setattr(NetworkGroup, _name, _through_gloo(_name))
 
 
@@ -182,16 +206,78 @@ def _operation(opts: Any, more: dict[str, Any]) -> Any:
     return getattr(opts, "reduceOp", opts)
 
 
-class _Pending(dist.Work):
-    """The work of a future."""
+@dataclass(frozen=True)
+class _Place:
+    """Where a rank is: in a group's collective of this name and number, from 1."""
 
-    def __init__(self, future: torch.futures.Future[list[torch.Tensor]]) -> None:
+    group: NetworkGroup
+    name: str
+    number: int
+
+    def standing(self, error: RuntimeError) -> RuntimeError:
+        """Return the error of a wait; where its time was up, with what the other ranks wait for, as
+        all of them write it into the group's store then."""
+        if not _LATE.search(str(error)):
+            return error
+        store, own = self.group._store, self.group.rank()
+        others = [rank for rank in range(self.group.size()) if rank != own]
+        until, said = time.monotonic() + _PATIENCE, dict[int, str]()
+        with suppress(RuntimeError):  # the store is gone with rank 0
+            store.set(f"waits/{own}", f"{self.name}, its collective {self.number}")
+            while len(said) < len(others) and time.monotonic() < until:
+                said |= {
+                    rank: store.get(f"waits/{rank}").decode()
+                    for rank in others
+                    if rank not in said and store.check([f"waits/{rank}"])
+                }
+                time.sleep(_POLL)
+        waits = [f"rank {rank} waits in {where}" for rank, where in sorted(said.items())]
+        gone = ", ".join(f"rank {rank}" for rank in others if rank not in said)
+        silent = [f"nothing was heard of {gone}: not come so far, or ended"] if gone else []
+        where = f"rank {own} waits in {self.name}, its collective {self.number}"
+        return RuntimeError(f"{'; '.join((where, *waits, *silent))}. {error}")
+
+
+class _Work(dist.Work):
+    """Gloo's work, whose error says where the ranks are."""
+
+    def __init__(self, work: Any, place: _Place) -> None:
         super().__init__()
-        self._future = future
+        self._work, self._place = work, place
 
     def wait(self, timeout: datetime.timedelta | None = None) -> bool:
         """Wait for the end; raise the error that there was."""
-        self._future.wait()
+        try:
+            return bool(self._work.wait() if timeout is None else self._work.wait(timeout))
+        except RuntimeError as error:
+            raise self._place.standing(error) from None
+
+    def is_completed(self) -> bool:
+        """Return whether it has ended."""
+        return bool(self._work.is_completed())
+
+    def get_future(self) -> Any:
+        """Return its future."""
+        return self._work.get_future()
+
+    def result(self) -> Any:
+        """Return its results."""
+        return self._work.result()
+
+
+class _Pending(dist.Work):
+    """The work of a future."""
+
+    def __init__(self, future: torch.futures.Future[list[torch.Tensor]], place: _Place) -> None:
+        super().__init__()
+        self._future, self._place = future, place
+
+    def wait(self, timeout: datetime.timedelta | None = None) -> bool:
+        """Wait for the end; raise the error that there was."""
+        try:
+            self._future.wait()
+        except RuntimeError as error:
+            raise self._place.standing(error) from None
         return True
 
     def is_completed(self) -> bool:
@@ -207,10 +293,11 @@ class _Pending(dist.Work):
         return self._future.value()
 
 
-def _together(works: list[Any]) -> Any:
+def _together(works: list[Any], place: _Place) -> Any:
     """Return the work of several."""
     every: Any = torch.futures.collect_all([work.get_future() for work in works])
-    return _Pending(every.then(lambda done: [each for one in done.value() for each in one.value()]))
+    joined = every.then(lambda done: [each for one in done.value() for each in one.value()])
+    return _Pending(joined, place)
 
 
 def register() -> None:
