@@ -43,8 +43,13 @@ say(**results, flying=flying, sent=reduces() > 0)
 peak, gathered = torch.tensor([float(rank)]), [torch.zeros(1) for _ in range(size)]
 dist.all_reduce(peak, dist.ReduceOp.MAX)
 dist.all_gather(gathered, torch.ones(1) * rank)
-first = torch.tensor([rank + 5.0])
+first, least = torch.tensor([rank + 5.0]), torch.tensor([rank + 5.0])
 dist.broadcast(first, 0)
+dist.reduce(least, 0, dist.ReduceOp.MIN)
+pieces = [torch.full((1,), 7.0 * k) for k in range(size)]
+piece, got = torch.empty(1), [torch.empty(1) for _ in range(size)]
+dist.scatter(piece, pieces if rank == 0 else None, 0)
+dist.gather(piece, got if rank == 0 else None, 0)
 part = dist.new_group([0, 1])
 number, share = torch.tensor(rank), torch.tensor([rank * 3.0])
 with warnings.catch_warnings(record=True) as given:
@@ -56,6 +61,7 @@ with warnings.catch_warnings(record=True) as given:
     dist.all_reduce(doubles, dist.ReduceOp.AVG)
     dist.all_reduce(doubles)
 dist.barrier()
+say(least=least.item(), piece=piece.item(), got=torch.cat(got).tolist())
 say(peak=peak.item(), gathered=torch.cat(gathered).tolist(), first=first.item(), part=number.item(),
     doubles=doubles.tolist(), sent=reduces(),
     share=share.item(), warned=[str(each.message).partition(" go")[0] for each in given
@@ -81,12 +87,15 @@ for net in (hooked, plain):
 say(hooked=nets[0].weight.grad.tolist(), plain=nets[1].weight.grad.tolist(), sent=reduces() > 0)
 """
     job = loopback_job("ring", 3, codec=("float32", {}), error_feedback=False)
-    for rank, (reduced, rest, integers, views, models) in enumerate(found(job, script, tmp_path)):
+    for rank, lines in enumerate(found(job, script, tmp_path)):
+        reduced, rooted, rest, integers, views, models = lines
         ways = (value for key, value in reduced.items() if key not in ("flying", "sent"))
         assert list(ways) == [[True, 6, 6], [True, 2, 2]]
         assert reduced["flying"] == [0, 3, 6, 9, 12]
         assert (rest["peak"], rest["gathered"], rest["first"]) == (2, [0, 1, 2], 5)
         assert rest["part"] == (1 if rank < 2 else 2)
+        assert rooted["piece"] == 7 * rank
+        assert rank or (rooted["least"], rooted["got"]) == (5, [0, 7, 14])
         assert rest["doubles"] == [4.5] * 3
         assert (rest["share"], rest["sent"]) == (1.5 if rank < 2 else 6, 0)
         part = ["all_reduce in a group of 2 ranks"] if rank < 2 else []
@@ -186,7 +195,7 @@ group = dist.new_group(backend="gradplane", timeout=timedelta(seconds=1))
 if rank == 1:
     time.sleep(4)
 try:
-    dist.barrier(group)
+    dist.all_gather_into_tensor(torch.empty(3), torch.ones(1), group)
 except RuntimeError as error:
     say(error=str(error))
 os._exit(0)
@@ -194,8 +203,9 @@ os._exit(0)
     job = loopback_job("ring", 3, codec=("float32", {}), error_feedback=False)
     first, _, third = found(job, script, tmp_path)
     for own, other, (said,) in ((0, 2, first), (2, 0, third)):
-        start = f"rank {own} waits in barrier, its collective 1; rank {other} waits in barrier, its"
-        assert said["error"].startswith(f"{start} collective 1; nothing was heard of rank 1: not")
+        where = "waits in all_gather_into_tensor, its collective 1"
+        start = f"rank {own} {where}; rank {other} {where}; nothing was heard of rank 1: not come"
+        assert said["error"].startswith(start)
         assert "Timed out waiting 1000ms" in said["error"]
 
 

@@ -173,8 +173,8 @@ class NetworkGroup(dist.ProcessGroup):
         return self._gloo.allreduce([flag], options).get_future()
 
 
-def _through_gloo(name: str) -> Callable[..., Any]:
-    """Return a method that is gloo's own.
+def _through_gloo(name: str, shown: str) -> Callable[..., Any]:
+    """Return a method that is gloo's own; shown: the collective's name, "" of what is none.
 
     The base class would call gloo, too, but with Python's lock held (torch 2.13.0,
     PyProcessGroup.hpp, WORK_OVERRIDE): gloo then waits for its queue, while its thread holds that
@@ -183,21 +183,30 @@ def _through_gloo(name: str) -> Callable[..., Any]:
 
     def call(self: NetworkGroup, *arguments: Any, **more: Any) -> Any:
         work = getattr(self._gloo, name)(*arguments, **more)
-        return _Work(work, self._begin(_COLLECTIVES[name])) if name in _COLLECTIVES else work
+        return _Work(work, self._begin(shown)) if shown else work
 
     return call
 
 
-_COLLECTIVES = {
+_GLOOS = {
+    "_allgather_base": "all_gather_into_tensor",
     "allgather": "all_gather",
     "allreduce_coalesced": "all_reduce of several tensors",
+    "alltoall": "all_to_all",
     "alltoall_base": "all_to_all_single",
     "barrier": "barrier",
     "broadcast": "broadcast",
+    "gather": "gather",
+    "recv": "",
+    "reduce": "reduce",
     "reduce_scatter": "reduce_scatter",
+    "scatter": "scatter",
+    "send": "",
 }
-for _name in (*_COLLECTIVES, "recv", "send"):
-    setattr(NetworkGroup, _name, _through_gloo(_name))
+for _name, _shown in _GLOOS.items():
+    setattr(NetworkGroup, _name, _through_gloo(_name, _shown))
+# torch's name from 2.13 on
+NetworkGroup.all_gather_single = NetworkGroup._allgather_base  # type: ignore[method-assign]
 
 
 def _operation(opts: Any, more: dict[str, Any]) -> Any:
