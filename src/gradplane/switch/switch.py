@@ -542,8 +542,8 @@ class Switch:
 
     def _check_ports(self, ports: Ints) -> None:
         if len(ports):
-            self.architecture.check_port(int(ports.min()))
-            self.architecture.check_port(int(ports.max()))
+            last = int(ports.view(np.uint64).max())  # a negative one is the last there
+            self.architecture.check_port(last if last < 1 << 63 else int(ports.min()))
 
     def reset(self) -> None:
         """Reset tables, registers, counters, meters and groups to their initial state."""

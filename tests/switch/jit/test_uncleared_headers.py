@@ -65,6 +65,9 @@ def _program(body: str) -> ir.Program:
         "m.copy = h.parsed; h.k.v = m.copy.f5;",
         "h.parsed.setValid(); h.parsed.f5 = h.parsed.f6;",
         "h.stack.push_front(1); h.stack[0].setValid(); h.stack[0].f2 = h.k.v;",
+        "h.stack[0].setValid(); h.stack.pop_front(1); h.k.v = h.stack[0].f2;",
+        "h.stack[1] = h.parsed; h.stack.pop_front(1); h.k.v = h.stack[0].f3 + h.stack[1].f3;",
+        "if (h.stack[0].isValid()) { h.stack.pop_front(1); } h.k.v = h.stack[0].f1;",
     ],
 )
 def test_both_engines_agree_after_packets_with_other_headers(body: str) -> None:
@@ -78,8 +81,10 @@ def test_both_engines_agree_after_packets_with_other_headers(body: str) -> None:
 @pytest.mark.parametrize(
     "body, count",
     [
-        ("h.made.setValid(); if (h.parsed.isValid()) { h.made.f0 = h.parsed.f1; }", 2),
-        ("h.made.setValid(); h.made.f0 = h.parsed.f1;", 1),
+        ("h.made.setValid(); if (h.parsed.isValid()) { h.made.f0 = h.parsed.f1; }", 4),
+        ("h.made.setValid(); h.made.f0 = h.parsed.f1;", 3),
+        ("h.stack[0].setValid(); h.k.v = h.stack[0].f1 + h.stack[1].f1;", 3),
+        ("h.stack.pop_front(1); h.k.v = h.stack[0].f2;", 2),
         ("headers_t copy = h; h.k.v = copy.k.v;", 0),
     ],
 )

@@ -174,6 +174,20 @@ def variables(e: ir.Expr) -> set[ir.Var]:
     return {part for part in within(e) if isinstance(part, ir.Var)}
 
 
+def fields_named(nodes: Iterable[object], var: ir.Var) -> set[int] | None:
+    """Return the positions of the fields of a struct that statements or states name; None if one
+    names the whole."""
+    found: set[int] = set()
+    for node in nodes:
+        for e in expressions(node):
+            parts = list(within(e))
+            fields = [p.index for p in parts if isinstance(p, ir.FieldOf) and p.base is var]
+            if sum(part is var for part in parts) > len(fields):
+                return None
+            found.update(fields)
+    return found
+
+
 def with_operands(e: N, new: Sequence[ir.Expr]) -> N:
     """Return an expression with other operands; the same one if they are the same."""
     old = operands(e)  # type: ignore[arg-type]

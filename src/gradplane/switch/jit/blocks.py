@@ -1,4 +1,5 @@
-"""Controls and deparsers as functions: i32 block(ptr context [, ptr output])."""
+"""Controls and deparsers as functions: i32 block(ptr parts of the packet's memory...
+[, ptr output])."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def control_function(
     values: Sequence[str],
 ) -> None:  # fmt: skip
     """Compile a control that neither parses nor emits; `values`: its parameters' values."""
-    f = unit.module.function(name, "i32", [("ptr noalias", "%c")])
+    f = block_function(unit, name, context)
     _control(Statements(unit, f, context, calls), control, values)
 
 
@@ -38,10 +39,17 @@ def deparser_function(
 ) -> int:  # fmt: skip
     """Compile a deparser; %out takes the bytes, and slot `emitted` of the state words their
     number of bits. Return the most bytes it can emit."""
-    f = unit.module.function(name, "i32", [("ptr noalias", "%c"), ("ptr noalias", "%out")])
+    f = block_function(unit, name, context, ("ptr noalias", "%out"))
     code = Deparser(unit, f, context, calls, control)
     _control(code, control, values)
     return code.most
+
+
+def block_function(unit: Unit, name: str, context: Context, *more: tuple[str, str]) -> Function:
+    """Begin a block's function; `more`: parameters beside the packet's parts. It is inlined, so
+    that parts whose address goes nowhere else can be in registers."""
+    params = [*(("ptr", part) for part in context.given), *more]
+    return unit.module.function(name, "i32", params, attributes="alwaysinline ")
 
 
 def _control(code: Statements, control: ir.Control, values: Sequence[str]) -> None:
@@ -55,9 +63,9 @@ def _control(code: Statements, control: ir.Control, values: Sequence[str]) -> No
 def bind(code: Statements, params: Sequence[ir.Param], values: Sequence[str]) -> None:
     """Bind the parameters to these values of the context, in order, as many as there are."""
     for param, value in zip(params, values, strict=False):
-        code.places[param.var] = code.context.value(code.f, "%c", value)
+        code.stand_for(param.var, code.context, code.c, value)
     for var, value in code.context.shared.items():
-        code.places[var] = code.context.value(code.f, "%c", value)
+        code.stand_for(var, code.context, code.c, value)
 
 
 class Deparser(Statements):
@@ -85,7 +93,13 @@ class Deparser(Statements):
         self.f.ret(0)
 
     def emit(self, s: ir.Emit) -> None:
-        self._emit(self.address(s.value), s.value.type)
+        value, t = s.value, s.value.type
+        if isinstance(value, ir.Var) and value in self.parts:
+            assert isinstance(t, Fields), t
+            for field, address in zip(t.fields, self.parts[value], strict=True):
+                self._emit(address, field.type)
+        else:
+            self._emit(self.address(value), t)
 
     def _emit(self, address: Operand, t: Type) -> None:
         if isinstance(t, Header):

@@ -140,9 +140,11 @@ class Engine:
         drops = self._pipeline.drops.items()
         self._drops = [(self._at[word], why) for word, why in drops if word in self._at]
         self._one = (ctypes.c_int64 * 3)()  # the arrays of a batch of one packet: port, start, end
-        self._out = VectorTransfer(self._words, self._at["out:data"])
-        release = self._native.function("release")
-        weakref.finalize(self, _release, self._native, release, self._out).atexit = False
+        self._out, self._sent = (
+            VectorTransfer(self._words, self._at[f"{name}:data"]) for name in ("out", "sent")
+        )
+        release, transfers = self._native.function("release"), (self._out, self._sent)
+        weakref.finalize(self, _release, self._native, release, transfers).atexit = False
         self._now = state.start
         self._kept: list[Any] = []  # what native code points to
         self._python: Callback | None = None
@@ -254,6 +256,7 @@ class Engine:
             if at is not None:
                 self._words[at] = value
         self._out.prepare()
+        self._sent.prepare()
         for refresh in (*self._refresh, *self._refresh_tables):
             refresh()
 
@@ -268,7 +271,7 @@ class Engine:
 
     def _finish(self) -> Sent:
         """Return the packets sent, empty the vectors and report the messages."""
-        rows = np.frombuffer(self._emptied("sent"), dtype=np.int64).reshape(-1, 3)
+        rows = self._sent.take().view(np.int64).reshape(-1, 3)
         out = self._out.take()
         messages = list(self._reports(self._emptied("messages")))
         if self.cpu_port is not None and (rows[:, 0] == self.cpu_port).any():
@@ -502,10 +505,13 @@ def _outputs(sent: Sent) -> list[Output]:
     return [(port, packet) for _, port, packet in outputs(*sent)]
 
 
-def _release(native: Native, release: Callable[[], None], out: VectorTransfer) -> None:
+def _release(
+    native: Native, release: Callable[[], None], transfers: Sequence[VectorTransfer]
+) -> None:
     """Free the native memory; `native` is a parameter so that it lives until then."""
     release()
-    out.close()
+    for transfer in transfers:
+        transfer.close()
 
 
 def _words(address: int, count: int) -> memoryview[int]:

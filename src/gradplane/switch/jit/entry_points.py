@@ -30,6 +30,9 @@ WAITING_HEAD = 64
 ARRIVE = [("ptr", "%data"), ("i64", "%size"), ("i64", "%port"), ("i64", "%kind"),
           ("ptr", "%meta"), ("i64", "%passes")]  # fmt: skip
 
+RUN = [("ptr", "%ports"), ("ptr", "%data"), ("ptr", "%starts"), ("ptr", "%ends"),
+       ("i64", "%count"), ("i64", "%cause"), *ARRIVE[3:], ("i1", "%whole")]  # fmt: skip
+
 
 class Pipeline(NamedTuple):
     """The facts about the code that the engine needs: sizes of a node and of its metadata, reasons
@@ -49,6 +52,7 @@ def write_entry_points(module: Module, node_size: int, storm: int, most: int) ->
     of a packet, whose metadata may be null.
 
     node_size: bytes of a node. storm: the site that reports a packet that takes `most` passes."""
+    _run(module)
     _process(module)
     _again(module, node_size, storm, most)
     _once(module)
@@ -79,26 +83,35 @@ def write_make_node(module: Module, node_size: int) -> None:
     f.ret(node)
 
 
-def _process(module: Module) -> None:
-    params = [("ptr", "%ports"), ("ptr", "%data"), ("ptr", "%starts"), ("ptr", "%ends"),
-              ("i64", "%count")]  # fmt: skip
-    f = module.function("process", "void", params, exported=True)
+def _run(module: Module) -> None:
+    """Write void run(RUN): packets with one kind, metadata and number of passes; whole: with all
+    that they cause. It alone calls `arrive`, so that a short one is in its loop."""
+    f = module.function("run", "void", RUN, attributes="noinline ")
     with f.count("%count") as i:
-        f.store("i64", i, f.word_address("cause"), 8)
-        start = f.load("i64", f.item("%starts", "i64", i), 8)
-        end = f.load("i64", f.item("%ends", "i64", i), 8)
-        port = f.load("i64", f.item("%ports", "i64", i), 8)
-        native_memory.set_length(f, "again", 0)
-        data, size = f.add("%data", start), f.binary("sub", "i64", end, start)
-        _call_arrive(f, data, size, port, "0", "null", "0")
-        with f.when(f.compare("ne", "i64", native_memory.length(f, "again"), 0)):
+        f.store("i64", f.binary("add", "i64", "%cause", i), f.word_address("cause"), 8)
+        port, start, end = (
+            f.load("i64", f.item(array, "i64", i), 8) for array in ("%ports", "%starts", "%ends")
+        )
+        args = (f.add("%data", start), f.binary("sub", "i64", end, start), port)
+        pairs = zip(ARRIVE, (*args, "%kind", "%meta", "%passes"), strict=True)
+        f.call("void", "arrive", *((kind, arg) for (kind, _), arg in pairs))
+        more = f.compare("ne", "i64", native_memory.length(f, "again"), 0)
+        with f.when(f.binary("and", "i1", "%whole", more)):
             f.call("void", "again")
+            native_memory.set_length(f, "again", 0)
     f.ret()
 
 
-def _call_arrive(f: Function, *args: Operand) -> None:
-    pairs = zip(ARRIVE, args, strict=True)
-    f.call("void", "arrive", *((kind, arg) for (kind, _), arg in pairs))
+def _call_run(f: Function, *args: Operand) -> None:
+    pairs = zip(RUN, args, strict=True)
+    f.call("void", "run", *((kind, arg) for (kind, _), arg in pairs))
+
+
+def _process(module: Module) -> None:
+    f = module.function("process", "void", RUN[:5], exported=True)
+    native_memory.set_length(f, "again", 0)
+    _call_run(f, *(name for _, name in RUN[:5]), "0", "0", "null", "0", "true")
+    f.ret()
 
 
 def _again(module: Module, node_size: int, storm: int, most: int) -> None:
@@ -118,9 +131,11 @@ def _again(module: Module, node_size: int, storm: int, most: int) -> None:
             f.ret()
         node = f.add(native_memory.data(f, "again"), at.get())
         data = f.load("ptr", node, 8)
-        names = ("length", "port", "kind", "passes")
-        length, port, kind, passed = (f.load("i64", f.add(node, NODE[n]), 8) for n in names)
-        _call_arrive(f, data, length, port, kind, f.add(node, NODE_META), passed)
+        length, port = (f.add(node, NODE[name]) for name in ("length", "port"))
+        kind, passed = (f.load("i64", f.add(node, NODE[name]), 8) for name in ("kind", "passes"))
+        cause = f.word("cause", "i64", fixed=False)
+        meta = f.add(node, NODE_META)
+        _call_run(f, port, data, module.zeros(8), length, "1", cause, kind, meta, passed, "false")
         at.increase(node_size)
         passes.increase()
     f.ret()
@@ -128,9 +143,12 @@ def _again(module: Module, node_size: int, storm: int, most: int) -> None:
 
 def _once(module: Module) -> None:
     f = module.function("once", "void", ARRIVE, exported=True)
-    f.store("i64", 0, f.word_address("cause"), 8)
     native_memory.set_length(f, "again", 0)
-    _call_arrive(f, *(name for _, name in ARRIVE))
+    port, size = f.alloca(8), f.alloca(8)
+    f.store("i64", "%port", port, 8)
+    f.store("i64", "%size", size, 8)
+    packet = (port, "%data", module.zeros(8), size, "1", "0")
+    _call_run(f, *packet, "%kind", "%meta", "%passes", "false")
     f.ret()
 
 

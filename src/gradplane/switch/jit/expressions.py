@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
@@ -49,13 +49,17 @@ class Unit:
 
 
 class Expressions:
-    """Compiles expressions into a function. `places`: the addresses of variables."""
+    """Compiles expressions into a function. `places`: the addresses of variables; `parts`: those of
+    the fields of structs that lie by themselves; `zeros`: scalar variables that are 0 for certain.
+    """
 
     def __init__(self, unit: Unit, function: Function, places: dict[ir.Var, Operand]) -> None:
         self.unit = unit
         self.layouts = unit.layouts
         self.f = function
         self.places = places
+        self.parts: dict[ir.Var, Sequence[Operand]] = {}
+        self.zeros: set[ir.Var] = set()
         self.span = NOWHERE  # of the statement being compiled
 
     # -- scalars --------------------------------------------------------------------------------
@@ -130,12 +134,16 @@ class Expressions:
 
     def place(self, target: ir.LValue) -> Operand:
         """Return the address to write to; beyond the end of a stack, one that is not read."""
+        if isinstance(target, ir.Var):
+            self.zeros.discard(target)
         return self._locate(target, self._scratch)
 
     def _locate(self, e: ir.Expr, beyond: Callable[[Type], Operand]) -> Operand:
         match e:
             case ir.Var():
                 return self.places[e]
+            case ir.FieldOf(base=ir.Var() as base, index=index) if base in self.parts:
+                return self.parts[base][index]
             case ir.FieldOf(base=base, index=index):
                 inner = base if isinstance(base, ir.LValue) else None
                 start = self.address(base) if inner is None else self._locate(inner, beyond)

@@ -172,8 +172,8 @@ class NativeCall:
     def length(self) -> Operand:
         """Return the packet's length in bytes (i64): the architecture's note of it, if there is."""
         if "length" in self.code.context.slots:
-            return self.code.context.get(self.f, "%c", "length")
-        return self.f.binary("lshr", "i64", self.code.context.get(self.f, "%c", "bits"), 3)
+            return self.code.noted("length")
+        return self.f.binary("lshr", "i64", self.code.noted("bits"), 3)
 
 
 ALL_REGISTERS = "registers of all pipes"  # the state word with the address of the first pipe's

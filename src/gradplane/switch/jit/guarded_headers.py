@@ -6,8 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Header, Struct, Type
-from gradplane.switch.ir.walk import bodies, expressions, operands, path, reads
+from gradplane.switch.ir.types import Array, Header, Struct, Type
+from gradplane.switch.ir.walk import (
+    bodies,
+    expressions,
+    fields_named,
+    operands,
+    path,
+    reads,
+    statements,
+)
 from gradplane.switch.jit.value_layout import Layouts
 from gradplane.switch.runtime.shared_memory import LINE
 
@@ -23,9 +31,20 @@ def guarded_headers(
     has written them. blocks: each with its parameter for the value."""
     large = dict(_large(layouts, headers, (), 0))
     read: set[Place] = set()
+    moved = {place for block, var in blocks if large for place in _moved(block, var, large)}
     for block, var in blocks if large else ():
-        _Reads(var, large, read).block(block)
+        _Reads(var, large, moved, read).block(block)
+    if moved & read:  # what is read may have been any of them
+        read |= moved
     return sorted(span for place, span in large.items() if place not in read)
+
+
+def named_whole(block: ir.Parser | ir.Control, var: ir.Var) -> bool:
+    """Return whether a block names a struct but for its fields, and to emit it."""
+    nodes: list[object] = [s for s in statements(block) if not isinstance(s, ir.Emit)]
+    if isinstance(block, ir.Parser):
+        nodes += block.states.values()
+    return fields_named(nodes, var) is None
 
 
 def _large(
@@ -38,6 +57,20 @@ def _large(
     elif isinstance(t, Struct):
         for i, (field, offset) in enumerate(zip(t.fields, layouts.of(t).offsets, strict=True)):
             yield from _large(layouts, field.type, (*place, i), start + offset)
+    elif isinstance(t, Array):
+        first, size = layouts.of(t).offsets[0], layouts.of(t.element).size
+        for i in range(t.size):
+            yield from _large(layouts, t.element, (*place, i), start + first + i * size)
+
+
+def _moved(block: ir.Parser | ir.Control, var: ir.Var, large: Iterable[Place]) -> Iterator[Place]:
+    """Yield the headers of stacks that a block pushes or pops: of these an earlier write says
+    nothing."""
+    for stmt in statements(block):
+        if isinstance(stmt, ir.Push | ir.Pop):
+            found = path(stmt.target)
+            stack = found[1] if found is not None and found[0] is var else ()
+            yield from (place for place in large if place[: len(stack)] == stack)
 
 
 class _Reads:
@@ -46,9 +79,12 @@ class _Reads:
     A header that was written once stays so, whatever follows; `known` holds those on all ways to a
     statement."""
 
-    def __init__(self, var: ir.Var, large: Mapping[Place, object], read: set[Place]) -> None:
+    def __init__(
+        self, var: ir.Var, large: Mapping[Place, object], moved: set[Place], read: set[Place]
+    ) -> None:
         self._var = var
         self._large = large
+        self._moved = moved
         self._read = read
 
     def block(self, block: ir.Parser | ir.Control) -> None:
@@ -77,7 +113,9 @@ class _Reads:
                 return known
             case ir.Emit() if self._within(stmt.value) is not None:
                 return known  # only a valid header is emitted
-            case ir.SetValid(valid=False):
+            case ir.SetValid(valid=False) | ir.Push() | ir.Pop():
+                return known
+            case ir.Extract(target=ir.NextOf(), size=None):
                 return known
             case ir.SetValid(target=target) | ir.Extract(target=target, size=None):
                 place = self._within(target)
@@ -114,6 +152,8 @@ class _Reads:
     def _expression(self, e: ir.Expr, known: Known) -> None:
         if isinstance(e, ir.IsValid) and self._within(e.base) is not None:
             return
+        if isinstance(e, ir.LastIndex):
+            return
         if isinstance(e, ir.Binary) and e.op == "&&":
             self._expression(e.left, known)
             self._expression(e.right, known | self._implied(e.left))
@@ -122,7 +162,8 @@ class _Reads:
         if place is not None:
             for header in self._large:
                 shared = min(len(place), len(header))
-                if place[:shared] == header[:shared] and header not in known:
+                written = header in known and header not in self._moved
+                if place[:shared] == header[:shared] and not written:
                     self._read.add(header)
         else:  # an index is dynamic: within what its base names
             for part in operands(e):

@@ -141,10 +141,16 @@ def folded(f: Function, total: Operand) -> Operand:
 
 
 def ones_sum(f: Function, total: Operand) -> Operand:
-    """Return the ones' complement sum of a sum of 16-bit words in an i64."""
-    for _ in range(4):
-        low = f.binary("and", "i64", total, 0xFFFF)
-        total = f.binary("add", "i64", low, f.binary("lshr", "i64", total, 16))
+    """Return the ones' complement sum of a sum of 16-bit words in an i64.
+
+    A number and itself with its halves exchanged have a sum whose high half is that of the halves,
+    with the carry."""
+    for width in (64, 32):
+        kind, half = f"i{width}", width // 2
+        args = ((kind, total), (kind, total), (kind, half))
+        turned = f.intrinsic(f"llvm.fshl.{kind}", kind, *args)
+        both = f.binary("lshr", kind, f.binary("add", kind, total, turned), half)
+        total = f.resize(both, width, half if width == 64 else 64)
     return total
 
 

@@ -184,9 +184,10 @@ class Lpm(Hash):
         self._memory = Memory(shape.word("guard"), set_word, 8 * words << self._bits)
         guard = self._memory.array.view(np.uint64)
         self._guard = guard[: words << self._bits].reshape(-1, words)
-        rows = b"".join(self._row(length) for length in range(self._width + 1))
-        self._order = Memory(shape.word("order"), set_word, len(rows))
-        self._order.write(0, rows)
+        if not shape.short:
+            rows = b"".join(self._row(length) for length in range(self._width + 1))
+            self._order = Memory(shape.word("order"), set_word, len(rows))
+            self._order.write(0, rows)
 
     def insert(self, entry: Entry, part: bytes) -> None:
         super().insert(entry, part)
@@ -197,7 +198,8 @@ class Lpm(Hash):
         self._guard[first : first + count, length // 64] |= np.uint64(1 << length % 64)
 
     def key(self, entry: Entry) -> list[int]:
-        return [*super().key(entry), self._length(entry)]
+        words, length = super().key(entry), self._length(entry)
+        return [words[0] | length << self.shape.bits] if self.shape.short else [*words, length]
 
     def _length(self, entry: Entry) -> int:
         match = entry.matches[self._lpm]

@@ -516,4 +516,5 @@ def _attributes(form: Wire) -> str:
     """Return the attributes of a codec's function. If vectors fill many fields, it is not inlined:
     LLVM would extract the fields from the vectors one by one instead of loading them."""
     found = in_vectors(pieces((*form.front, *form.back)))
-    return "noinline " if sum(p.count for p in found if isinstance(p, Vector)) > FEW else ""
+    many = sum(p.count for p in found if isinstance(p, Vector)) > FEW
+    return "noinline " if many else "alwaysinline "

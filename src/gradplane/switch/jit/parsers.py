@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from gradplane.switch.interp.blocks import STATE_LIMIT
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header, Type, bit_width
-from gradplane.switch.jit.blocks import bind
+from gradplane.switch.jit.blocks import bind, block_function
 from gradplane.switch.jit.expressions import Unit, is_scalar, is_signed
 from gradplane.switch.jit.externs import PARSER, value_set_word
 from gradplane.switch.jit.headers import (
@@ -34,7 +34,7 @@ def parser_function(
     unit: Unit, name: str, parser: ir.Parser, context: Context, calls: Calls, values: Sequence[str]
 ) -> None:
     """Compile a parser; `values`: its parameters' values."""
-    f = unit.module.function(name, "i32", [("ptr noalias", "%c")])
+    f = block_function(unit, name, context)
     code = ParserCode(unit, f, context, calls, parser)
     bind(code, parser.params, values)
     for var in parser.locals:
@@ -52,8 +52,7 @@ class ParserCode(Statements):
         super().__init__(unit, f, context, calls)
         self.parser = parser
         self.codecs = HeaderCodecs(unit)
-        self.data = context.get(f, "%c", "data")
-        self.bits = context.get(f, "%c", "bits")
+        self.data, self.bits = self.noted("data"), self.noted("bits")
         self.position = f.variable("i64", 0)
         self.status = f.variable("i32", 0)
         self.visits = f.variable("i32", 0)
@@ -66,6 +65,7 @@ class ParserCode(Statements):
         """Write all states, and the end."""
         self.f.go(self.labels["start"])
         for state in self.parser.states.values():
+            self.zeros.clear()
             self.f.at(self.labels[state.name])
             self._count_visit()
             if state.on_reject:
@@ -86,6 +86,7 @@ class ParserCode(Statements):
         """Return the label to which rejects in this state lead."""
         self.f.at(self.labels["reject"])
         self.labels["reject"] = self.exit
+        self.zeros.clear()
         self.body(state.on_reject)
         self.f.go(self.exit)
 

@@ -25,7 +25,7 @@ from gradplane.switch.jit.expressions import Expressions, Unit, is_scalar, may_r
 from gradplane.switch.jit.headers import wire
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.table_layout import Shape
-from gradplane.switch.jit.value_layout import Context, scalar_width
+from gradplane.switch.jit.value_layout import Context, Parts, scalar_width
 from gradplane.switch.runtime.shared_memory import LINE
 from gradplane.switch.source import NOWHERE
 
@@ -100,7 +100,7 @@ class Lookup(NamedTuple):
 
 
 class Statements(Expressions):
-    """Compiles statements into a block's function: %c is the packet's context. `lookup`: the last
+    """Compiles statements into a block's function: `c` is the packet's memory. `lookup`: the last
     one.
 
     The function returns an i32: 0, or a negative number for a fault, or a parser's error code.
@@ -108,7 +108,7 @@ class Statements(Expressions):
 
     def __init__(self, unit: Unit, function: Function, context: Context, calls: Calls) -> None:
         super().__init__(unit, function, {})
-        self.context = context
+        self.context, self.c = context, context.given
         self.calls = calls
         self.exit = function.label()
         self.lookup: Lookup | None = None
@@ -117,11 +117,13 @@ class Statements(Expressions):
 
     def body(self, stmts: Sequence[ir.Stmt]) -> None:
         """Compile a sequence of statements."""
+        before = set(self.zeros)
         for i, stmt in enumerate(stmts):
             self._following = stmts, i + 1
             if stmt.span != NOWHERE:
                 self.span = stmt.span
             _STATEMENTS[type(stmt)](self, stmt)
+        self.zeros &= before  # another way may lead to what follows
 
     def finish(self) -> None:
         """End a control's body."""
@@ -130,6 +132,7 @@ class Statements(Expressions):
 
     def local(self, var: ir.Var, clear: bool = True) -> None:
         """Give a variable its place in the function's frame."""
+        self.zeros.discard(var)
         place = self.layouts.of(var.type)
         self.places[var] = self.f.alloca(place.size, max(place.align, 8))
         if clear:
@@ -142,9 +145,24 @@ class Statements(Expressions):
         else:
             self.f.clear(address, self.layouts.of(t).size)
 
+    def stand_for(self, var: ir.Var, context: Context, c: Parts, name: str) -> None:
+        """Let a variable be a value of a packet."""
+        if name in context.fields:
+            self.parts[var] = [context.at(self.f, c, at) for at in context.fields[name]]
+        else:
+            self.places[var] = context.at(self.f, c, context.values[name])
+
     def note(self, name: str, value: Operand | int) -> None:
         """Set a slot of the packet's context."""
-        self.context.set(self.f, "%c", name, value)
+        self.context.set(self.f, self.c, name, value)
+
+    def noted(self, name: str) -> Operand:
+        """Return a slot of the packet's context."""
+        return self.context.get(self.f, self.c, name)
+
+    def found(self, instance: ir.ExternInstance) -> Operand:
+        """Return the address of what the last lookup found for a direct counter or meter."""
+        return self.context.at(self.f, self.c, self.context.direct[instance.name])
 
     def give_up(self, reason: str) -> None:
         """Drop the packet: return from the block with a fault."""
@@ -154,7 +172,10 @@ class Statements(Expressions):
 
     def _assign(self, s: ir.Assign) -> None:
         if is_scalar(s.target.type):
-            self.store(s.target, self.value(s.value))
+            value = self.value(s.value)
+            self.store(s.target, value)
+            if value == "0" and isinstance(s.target, ir.Var):
+                self.zeros.add(s.target)
             return
         source = self.address(s.value)
         target = self.place(s.target)
@@ -187,7 +208,7 @@ class Statements(Expressions):
             if s.valid:
                 self._clear_fields(s.target, header, islice(stmts, start, None))
             bits = self.header_bits(header, t)
-            grown = self.context.get(self.f, "%c", "grown")
+            grown = self.noted("grown")
             op = "add" if s.valid else "sub"
             self.note("grown", self.f.binary(op, "i64", grown, bits))
             self.f.store("i8", int(s.valid), flag)
@@ -283,6 +304,7 @@ class Statements(Expressions):
         self.f.go(self._ends[s.block])
 
     def loop(self, s: ir.Loop) -> None:
+        self.zeros.clear()  # the body may set what it reads in the next round
         rounds = self.f.variable("i32", 0)
         with self.f.loop():
             done = self.f.compare("uge", "i32", rounds.get(), ir.LOOP_LIMIT)
@@ -307,7 +329,7 @@ class Statements(Expressions):
         self.calls.call_user_extern(s, self)
 
     def _packet_length(self, s: ir.PacketLength) -> None:
-        bits = self.context.get(self.f, "%c", "bits")
+        bits = self.noted("bits")
         self.store_number(s.target, self.f.binary("lshr", "i64", bits, 3), 64)
 
     def _verify(self, s: ir.Verify) -> None:

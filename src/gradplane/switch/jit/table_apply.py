@@ -116,11 +116,13 @@ class _Writer:
 
     def _lpm(self) -> None:
         """Try the lengths whose bits the guard has, the longest first."""
-        f, shape, order = self.f, self.shape, self._word("order", "ptr")
+        f, shape = self.f, self.shape
+        order = "null" if shape.short else self._word("order", "ptr")
         assert shape.guard is not None, shape
         bits, words = shape.guard
         behind = sum(field.width for field in shape.fields[shape.lpm + 1 :])
-        start = behind + shape.fields[shape.lpm].width - bits
+        above = behind + shape.fields[shape.lpm].width
+        start = above - bits
         shifted = f.binary("lshr", f"i{self.width}", "%key", start) if start else "%key"
         first = f.binary("and", "i64", f.resize(shifted, self.width, 64), (1 << bits) - 1)
         guard = f.add(self._word("guard", "ptr"), f.binary("mul", "i64", first, 8 * words))
@@ -134,8 +136,21 @@ class _Writer:
                 top = f.binary("lshr", "i64", -(1 << 63), zeros)
                 left.set(f.binary("xor", "i64", lengths, top))
                 length = f.binary("sub", "i64", 63 + 64 * word, zeros)
-                row = f.binary("mul", "i64", length, 8 * (shape.words + 1))
-                self._probe(self._masks(f.add(order, row)))
+                if shape.short:
+                    self._probe([self._with_length(behind, above, length)])
+                else:
+                    row = f.binary("mul", "i64", length, 8 * (shape.words + 1))
+                    self._probe(self._masks(f.add(order, row)))
+
+    def _with_length(self, behind: int, top: int, length: Operand) -> Operand:
+        """Return the masked key, with the prefix's length above it; the lpm field is between the
+        bits `behind` and `top`."""
+        f = self.f
+        mask = f.binary("shl", "i64", -1, f.binary("sub", "i64", top, length))
+        if behind:
+            mask = f.binary("or", "i64", mask, (1 << behind) - 1)
+        above = f.binary("shl", "i64", length, self.shape.bits)
+        return f.binary("or", "i64", f.binary("and", "i64", "%key", mask), above)
 
     def _masks(self, group: Operand) -> list[Operand]:
         """Return the masked key's words and the group's number."""
@@ -325,13 +340,17 @@ class Tables:
     ) -> None:
         f, record = code.f, self._lookups.record(code.f, shape, index)
         values = [_outcome(code, o, record) for o in plain.outcomes]
+        partial = [o.target for o in plain.outcomes if len(o.actions) < len(s.table.actions)]
+        if s.hit is None and s.action_run is None and code.zeros.issuperset(partial):
+            for outcome, value in zip(plain.outcomes, values, strict=True):
+                code.store(outcome.target, value)
+            return
         tag = f.fixed("i8", f.add(f.add(f.word(DIRECT), index), shape.tags), 1)
         number = _number(shape, code, tag)
         _set_results(s, shape, code, self._hit(shape, code, record, tag), number)
         known: Operand = "true"
-        for outcome in plain.outcomes:
-            if len(outcome.actions) < len(s.table.actions):
-                known = f.binary("and", "i1", known, _known_zero(code, outcome.target))
+        for target in partial:
+            known = f.binary("and", "i1", known, _known_zero(code, target))
         # LLVM usually sees which of the two it is, and drops the other.
         by_record, by_action, end = f.label(), f.label(), f.label()
         f.branch(known, by_record, by_action)

@@ -14,9 +14,9 @@ direct   at most 16 bits of exact keys: records indexed by the key; all exist, a
 plain    the same for actions that only assign (`Plain`): the tags are apart.
 hash     exact keys: an index of record numbers, open addressing with linear probing.
 lpm      exact fields and an lpm one: the same index; the key is masked and looked up by prefix
-         length, the longest first, the length being a last word of the key. `order` has a row for
-         each length: the masks and the length. For the field's first bits, `guard` has bits for
-         the lengths that there are.
+         length, the longest first, the length being a last word of the key, or above a short key
+         in its only word. For longer ones `order` has a row for each length: the masks and the
+         length. For the field's first bits, `guard` has bits for the lengths that there are.
 tuples   ternary, range, optional: the same by groups of entries with equal masks, the group's
          number being the last word of the key. `order` has a row for each: the masks, the number,
          and the best rank in the group (0: no such group). If there are more than a few,
@@ -60,6 +60,7 @@ WORDS = ("default", "records", "index", "mask", "order", "count", "guard", "row"
 CELLS = "cells"
 """The word, of a table with a direct register, that has the addresses of the register's cells."""
 GUARD_BITS = 16  # of an lpm field
+LENGTH_BITS = 8  # of a prefix's length, which is in a word of the key if there is room
 GUARD_BYTES = 40  # of a ternary key: IPv6 addresses, ports and protocol
 FEW = 4  # groups that are all tried
 
@@ -156,6 +157,11 @@ class Shape(NamedTuple):
         return min(width, GUARD_BITS), _words(width + 1)
 
     @property
+    def short(self) -> bool:
+        """True where an lpm table's key has room for the length above it in a word."""
+        return self.bits + LENGTH_BITS <= 64
+
+    @property
     def guarded(self) -> int:
         """The number of bytes of the key, from the lowest, that a tuple table's guard reads."""
         return min(-(-self.bits // 8), GUARD_BYTES)
@@ -181,7 +187,7 @@ def shape_of(table: ir.Table, layouts: Layouts) -> Shape:
         plain = plain_actions(table, layouts)
         if plain is not None:
             return _plain_shape(table, fields, bits, plain)
-    key_size = _key_size(kind, words, [fields[i].width for i in ranges])
+    key_size = _key_size(kind, bits, [fields[i].width for i in ranges])
     stride = key_size + entry.size
     if kind != "direct":
         stride = -(-stride // 8) * 8
@@ -231,12 +237,15 @@ def _kind(fields: Sequence[KeyField], bits: int, table: ir.Table, entry: ActionP
     return "direct" if small and own else "hash"
 
 
-def _key_size(kind: str, words: int, ranges: Sequence[int]) -> int:
+def _key_size(kind: str, bits: int, ranges: Sequence[int]) -> int:
+    words = _words(bits)
     if kind in ("direct", "none"):
         return 0
+    if kind == "lpm":
+        return 8 * (words + (bits + LENGTH_BITS > 64))
     if kind == "tuples":
         return 8 * (words + 3) + sum(16 * _words(width) for width in ranges)
-    return 8 * (words + (kind != "hash"))
+    return 8 * words
 
 
 def _heads(table: ir.Table) -> tuple[bool, ...]:

@@ -11,8 +11,10 @@ the traffic manager, and the values that pass from block to block.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from gradplane.switch.ir import nodes as ir
@@ -149,55 +151,103 @@ _SLOTS = {"data": "ptr", "bits": "i64", "position": "i64", "grown": "i64"}
 _START = 8 * len(_SLOTS)
 
 
+Parts = Sequence[Operand]
+"""The addresses of the parts of a packet's memory, in order."""
+
+
 @dataclass(slots=True)
 class Context:
     """The offsets in a packet's memory.
 
     slots: by name, the architecture's `notes` among them. direct: 8 bytes for each direct counter
-    or meter, with the result of the last lookup. values: by name; the last ends at `end`. size: of
-    whole lines of the cache. unread: spans of the values (first byte, end) that are never read
-    before they are written. shared: variables that stand for values in every block."""
+    or meter, with the result of the last lookup. values: by name; the last ends at `end`. fields:
+    of the values in parts, by their names. starts: of the parts. unread: spans of the values (first
+    byte, end) that are never read before they are written. shared: variables that stand for values
+    in every block.
+
+    The memory is in one piece where packets wait. Where a function runs a packet its parts lie by
+    themselves: small ones in the frame, where LLVM makes registers of their fields, writes no zeros
+    that are not read, and takes a field from the packet where it is used."""
 
     slots: dict[str, Slot]
     direct: dict[str, int]
     values: dict[str, int]
     end: int
+    fields: dict[str, list[int]]
+    starts: list[int]
     unread: Sequence[tuple[int, int]] = ()
     shared: dict[ir.Var, str] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
+        """The bytes of the whole, in whole lines of the cache."""
         return _up(self.end, LINE)
 
-    def address(self, f: Function, context: Operand, name: str) -> Operand:
-        return f.add(context, self.slots[name].offset)
+    @property
+    def given(self) -> Parts:
+        """The parameters of a function that takes the parts."""
+        return [f"%c{i}" for i in range(len(self.starts))]
 
-    def get(self, f: Function, context: Operand, name: str) -> Operand:
-        return f.load(self.slots[name].kind, self.address(f, context, name), 8)
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """First byte and end of each part."""
+        return list(pairwise([*self.starts, self.end]))
 
-    def set(self, f: Function, context: Operand, name: str, value: Operand | int) -> None:
-        f.store(self.slots[name].kind, value, self.address(f, context, name), 8)
+    def local(self, f: Function, name: str) -> Parts:
+        """Allot the parts for a function: the large ones in memory of a name, which may be read in
+        whole vectors."""
+        return [
+            f.alloca(size)
+            if size <= LINE
+            else f.module.memory(f"{f.name}: {name} {start}", size + LINE)
+            for start, size in ((start, end - start) for start, end in self.spans)
+        ]
 
-    def value(self, f: Function, context: Operand, name: str) -> Operand:
-        """Return the address of a value."""
-        return f.add(context, self.values[name])
+    def whole(self, f: Function, address: Operand) -> Parts:
+        """Return the parts of memory in one piece."""
+        return [f.add(address, start) for start in self.starts]
 
-    def begin(self, f: Function, context: Operand, data: Operand, size: Operand) -> None:
+    def copy(self, f: Function, target: Parts, source: Parts) -> None:
+        for (start, end), to, part in zip(self.spans, target, source, strict=True):
+            f.copy(to, part, end - start)
+
+    def at(self, f: Function, c: Parts, offset: int) -> Operand:
+        """Return the address of what has this offset."""
+        part = bisect_right(self.starts, offset) - 1
+        return f.add(c[part], offset - self.starts[part])
+
+    def get(self, f: Function, c: Parts, name: str) -> Operand:
+        slot = self.slots[name]
+        return f.load(slot.kind, self.at(f, c, slot.offset), 8)
+
+    def set(self, f: Function, c: Parts, name: str, value: Operand | int) -> None:
+        slot = self.slots[name]
+        f.store(slot.kind, value, self.at(f, c, slot.offset), 8)
+
+    def begin(self, f: Function, c: Parts, data: Operand, size: Operand) -> None:
         """Begin with a packet of `size` bytes, which is not parsed: all values are zero."""
         start = _START
         for first, end in (*self.unread, (self.end, self.end)):
-            f.clear(f.add(context, start), first - start)
+            self._clear(f, c, start, first)
             start = end
-        self.set(f, context, "data", data)
-        self.set(f, context, "bits", f.binary("shl", "i64", size, 3))
-        self.set(f, context, "position", 0)
-        self.set(f, context, "grown", 0)
+        self.set(f, c, "data", data)
+        self.set(f, c, "bits", f.binary("shl", "i64", size, 3))
+        self.set(f, c, "position", 0)
+        self.set(f, c, "grown", 0)
+
+    def _clear(self, f: Function, c: Parts, first: int, end: int) -> None:
+        for start, stop in self.spans:
+            low, high = max(first, start), min(end, stop)
+            if low < high:
+                f.clear(self.at(f, c, low), high - low)
 
 
 def make_context(
-    layouts: Layouts, types: Mapping[str, Type], notes: Sequence[str], direct: Sequence[str]
-) -> Context:
-    """Lay out a packet's memory: small values first, which share lines of the cache."""
+    layouts: Layouts, types: Mapping[str, Type], notes: Sequence[str], direct: Sequence[str],
+    in_parts: Collection[str] = (),
+) -> Context:  # fmt: skip
+    """Lay out a packet's memory: small values first, which share lines of the cache. in_parts: the
+    structs whose fields are parts."""
     slots, end = {}, 0
     for name, kind in {**_SLOTS, **dict.fromkeys(notes, "i64")}.items():
         slots[name] = Slot(kind, end)
@@ -212,4 +262,9 @@ def make_context(
             end = _up(end, LINE)
         values[name] = end
         end += place.size
-    return Context(slots, found, values, end)
+    fields = {
+        name: [values[name] + offset for offset in layouts.of(types[name]).offsets]
+        for name in in_parts
+    }
+    starts = {0, *values.values(), *(start for own in fields.values() for start in own)}
+    return Context(slots, found, values, end, fields, sorted(starts - {end}))

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields
+from gradplane.switch.ir.walk import nested, statements
 from gradplane.switch.jit import native_memory
 from gradplane.switch.jit.blocks import control_function, deparser_function
 from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, Pipeline
@@ -23,7 +24,7 @@ from gradplane.switch.jit.headers import aligned, clear_rest, copy_bits
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.parsers import parser_function
 from gradplane.switch.jit.statements import Statements
-from gradplane.switch.jit.value_layout import Context, scalar_width
+from gradplane.switch.jit.value_layout import Context, Parts, scalar_width
 from gradplane.switch.machine import kept_bytes
 from gradplane.switch.machine.native_traffic import (
     PacketMemory,
@@ -33,7 +34,15 @@ from gradplane.switch.machine.native_traffic import (
     is_bytes,
     is_number,
 )
-from gradplane.switch.machine.weaving import Entry, Path, WovenPipeline, numbered_blocks
+from gradplane.switch.machine.weaving import (
+    BLOCK_CALLS,
+    Entry,
+    Path,
+    WovenPipeline,
+    numbered_blocks,
+)
+
+INLINED = 200  # statements of egress up to which its code is there twice
 
 
 class NativePipeline:
@@ -78,17 +87,19 @@ class NativePipeline:
                 self._entry(entry)
 
     def _write_deparse(self, name: str, block: str, context: Context) -> None:
-        """Write i64 name(ptr context, ptr target), which writes emitted headers and the payload.
+        """Write i64 name(ptr parts..., ptr target), which writes emitted headers and the payload.
 
         The function returns the number of bytes, or a negative fault."""
-        f = self.traffic.module.function(name, "i64", [("ptr", "%c"), ("ptr", "%target")])
-        result = f.call("i32", block, ("ptr", "%c"), ("ptr", "%target"))
+        args = [("ptr", part) for part in (*context.given, "%target")]
+        f = self.traffic.module.function(name, "i64", args, attributes="alwaysinline ")
+        result = f.call("i32", block, *args)
         with f.when(f.compare("slt", "i32", result, 0)):
             f.ret(f.resize(result, 32, 64, True))
         emitted = f.word("emitted", "i64", fixed=False)
-        position = context.get(f, "%c", "position")
-        left = f.binary("sub", "i64", context.get(f, "%c", "bits"), position)
-        data = context.get(f, "%c", "data")
+        position, size, data = (
+            context.get(f, context.given, name) for name in ("position", "bits", "data")
+        )
+        left = f.binary("sub", "i64", size, position)
         bits = f.binary("add", "i64", emitted, left)
         if self.aligned:
             self._copy_payload(f, emitted, data, position, left)
@@ -127,12 +138,20 @@ class NativePipeline:
 
     def _function(self, entry: Entry, params: list[tuple[str, str]]) -> Function:
         """Begin an entry point's function. One that is called once is apart so that its caller
-        stays small."""
-        alone = entry is self.woven.ingress and self.traffic.pipes is not None
-        apart = self.called[entry.name] == 1
-        attributes = "noinline " if alone or apart or entry is self.woven.egress else ""
+        stays small. Egress has two: ingress, which it follows at once, and the queue."""
+        ends = entry in (self.woven.ingress, self.woven.egress)
+        alone = ends and self.traffic.pipes is not None
+        large = entry is self.woven.egress and self._statements(entry) > INLINED
+        apart = alone or large or self.called[entry.name] == 1
+        attributes = "noinline " if apart else "alwaysinline " if ends else ""
         name = self.woven.name + entry.name
         return self.traffic.module.function(name, "void", params, attributes=attributes)
+
+    def _statements(self, entry: Entry) -> int:
+        """Return the number of statements in the blocks that an entry point runs."""
+        calls = [s for s in nested(entry.body) if isinstance(s, ir.CallExtern)]
+        names = {constants(call)[0] for call in calls if call.name in BLOCK_CALLS}
+        return sum(1 for name in names for _ in statements(self.woven.blocks[name][0]))
 
     def _ingress(self, entry: Entry) -> None:
         f = self._function(entry, ARRIVE)
@@ -155,6 +174,8 @@ class NativePipeline:
         for i, param in enumerate(entry.params):
             if is_bytes(param.type):
                 params += [("ptr", f"%p{i}"), ("i64", f"%p{i}.size")]
+            elif param in entry.packets:
+                params += [("ptr", part) for part in self._parts(entry, i)]
             else:
                 params.append(("i64" if is_number(param.type) else "ptr", f"%p{i}"))
         times = "null"
@@ -165,7 +186,7 @@ class NativePipeline:
         code = PathCode(self, f, entry, times)
         for i, param in enumerate(entry.params):
             if param in entry.packets:
-                code.take_packet(param, f"%p{i}")
+                code.take_packet(param, self._parts(entry, i))
             elif is_bytes(param.type):
                 code.take_bytes(param, f"%p{i}", f"%p{i}.size")
             elif is_number(param.type):
@@ -175,6 +196,11 @@ class NativePipeline:
         code.body(entry.body)
         f.at(code.exit)
         f.ret()
+
+    def _parts(self, entry: Entry, position: int) -> Parts:
+        """Return the parameters for the parts of a packet's memory."""
+        context = self.memories[entry.packets[entry.params[position]].kind].context
+        return [f"%p{position}.{i}" for i in range(len(context.starts))]
 
 
 def write_path(unit: Unit, program: ir.Program, externs: Externs, path: Path) -> Pipeline:
@@ -204,21 +230,22 @@ class PathCode(Statements):
         self.homes: dict[ir.Expr, str] = {}
         self.node = f.variable("ptr", "null")
         self.failed = self.exit
-        self._packets: dict[ir.Var, Operand] = {}
+        self._packets: dict[ir.Var, Parts] = {}
         for var in entry.locals:
             self.local(var)
         for var in entry.packets:
             if var not in entry.params:
-                self.take_packet(var, traffic.packet_memory(pipeline.woven, entry, var))
+                memory = pipeline.memories[entry.packets[var].kind]
+                self.take_packet(var, memory.context.local(f, var.name))
 
     # -- parameters -----------------------------------------------------------------------------
 
-    def take_packet(self, var: ir.Var, c: Operand) -> None:
+    def take_packet(self, var: ir.Var, c: Parts) -> None:
         """Give a packet and its values their places."""
         self._packets[var] = c
-        memory, context = self.entry.packets[var], self.packet(var)[0].context
-        for name, part in memory.parts.items():
-            self.places[part] = context.value(self.f, c, name)
+        context = self.packet(var)[0].context
+        for name, part in self.entry.packets[var].parts.items():
+            self.stand_for(part, context, c, name)
 
     def take_number(self, param: ir.Var, value: Operand) -> None:
         self.local(param, clear=False)
@@ -231,16 +258,16 @@ class PathCode(Statements):
 
     # -- packets --------------------------------------------------------------------------------
 
-    def packet(self, var: ir.Expr) -> tuple[PacketMemory, Operand]:
-        """Return the layout and the address of a packet's memory."""
+    def packet(self, var: ir.Expr) -> tuple[PacketMemory, Parts]:
+        """Return the layout and the parts of a packet's memory."""
         assert isinstance(var, ir.Var), var
         return self.pipeline.memories[self.entry.packets[var].kind], self._packets[var]
 
-    def owner(self, part: ir.Expr) -> tuple[PacketMemory, Operand]:
+    def owner(self, part: ir.Expr) -> tuple[PacketMemory, Parts]:
         """Return those of the packet that a value belongs to."""
         return self.packet(self.entry.packet_of(part))
 
-    def run_block(self, name: str, c: Operand) -> Operand:
+    def run_block(self, name: str, c: Parts) -> Operand:
         """Call a block; end the path on a fault. Return a parser's error (i32)."""
         return self.traffic.run(self.f, self.pipeline.block(name), c, self.failed)
 
@@ -255,7 +282,7 @@ class PathCode(Statements):
         passed: list[tuple[str, Operand]] = []
         for arg in args:
             if arg in self._packets:
-                passed.append(("ptr", self.packet(arg)[1]))
+                passed += [("ptr", part) for part in self.packet(arg)[1]]
             elif is_number(arg.type):
                 passed.append(("i64", self.number(arg, 64)))
             elif is_bytes(arg.type):
@@ -277,8 +304,9 @@ class PathCode(Statements):
             at = f.add(record, traffic.record[param.name])
             if arg in self._packets:
                 memory, c = self.packet(arg)
-                f.copy(at, c, memory.context.size)
-                memory.forget_lookups(f, at)
+                waiting = memory.context.whole(f, at)
+                memory.context.copy(f, waiting, c)
+                memory.forget_lookups(f, waiting)
                 data = memory.context.get(f, c, "data")
                 size = f.binary("lshr", "i64", memory.context.get(f, c, "bits"), 3)
             elif is_number(param.type):

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Bool, Fields, Type, bit_width
-from gradplane.switch.ir.walk import nested
+from gradplane.switch.ir.types import Bits, Bool, Fields, Struct, Type, bit_width
+from gradplane.switch.ir.walk import fields_named, nested
 from gradplane.switch.jit import native_memory
 from gradplane.switch.jit.entry_points import (
     ARRIVE,
@@ -28,9 +29,10 @@ from gradplane.switch.jit.entry_points import (
 )
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs, Site
-from gradplane.switch.jit.guarded_headers import guarded_headers
+from gradplane.switch.jit.guarded_headers import guarded_headers, named_whole
 from gradplane.switch.jit.llvm_text import Function, Operand
-from gradplane.switch.jit.value_layout import Context, make_context
+from gradplane.switch.jit.statements import Statements
+from gradplane.switch.jit.value_layout import Context, Parts, make_context
 from gradplane.switch.machine import kept_bytes
 from gradplane.switch.machine.interpreted_paths import ARRIVAL
 from gradplane.switch.machine.native_pipes import NativePipes
@@ -43,7 +45,6 @@ from gradplane.switch.runtime.packet_passes import (
     TOO_OFTEN,
     no_such_group,
 )
-from gradplane.switch.runtime.shared_memory import LINE
 
 HEADERS = "hdr"  # the name of a packet's headers, which only the program's blocks read and write
 KEEP = "keep"  # where a deparser's bytes go to that stay until the pass is over
@@ -61,10 +62,10 @@ class PacketMemory:
     context: Context
     slots: Sequence[str] = ()
 
-    def forget_lookups(self, f: Function, c: Operand) -> None:
+    def forget_lookups(self, f: Function, c: Parts) -> None:
         """Forget what lookups of direct counters and meters found."""
         for offset in self.context.direct.values():
-            f.store("i64", 0, f.add(c, offset), 8)
+            f.store("i64", 0, self.context.at(f, c, offset), 8)
 
 
 class Traffic:
@@ -93,11 +94,13 @@ class Traffic:
         self.pipes = NativePipes(path, program, externs) if len(path.pipes) > 1 else None
         self.memories = {pipeline.name: self._memories(pipeline) for pipeline in path.pipelines}
         self.kept_metadata: dict[str, int] = {}
+        ingresses = [pipeline.ingress for pipeline in path.pipelines]
         end = NODE_META
         for param in path.pipelines[0].ingress.params:
             if param.name not in ARRIVAL:
                 self.kept_metadata[param.name] = end
                 end += -(-unit.layouts.of(param.type).size // 16) * 16
+        self._kept_fields = {name: _fields_read(ingresses, name) for name in self.kept_metadata}
         self.meta_size = end - NODE_META
         self.node_size = -(-end // 16) * 16
         self.record: dict[str, int] = {}
@@ -131,29 +134,37 @@ class Traffic:
         direct = [i.name for i in self.program.externs if i.kind in _DIRECT]
         types = {name: part.type for name, part in packet.parts.items()}
         measured = [LENGTH] if "measure" in self.primitives else []
-        context = make_context(layouts, types, [*measured, *slots], direct)
+        blocks = [
+            (block, block.params[names.index(HEADERS)].var)
+            for block, of, names in woven.blocks.values()
+            if of == packet.kind and HEADERS in names
+        ]
+        in_parts = [] if any(named_whole(*block) for block in blocks) else [HEADERS]
+        in_parts = [name for name in in_parts if isinstance(types.get(name), Struct)]
+        context = make_context(layouts, types, [*measured, *slots], direct, in_parts)
         if path.notes is not None and NOTES in packet.parts:
             context.shared[path.notes] = NOTES
         if HEADERS in types:
-            blocks = [
-                (block, block.params[names.index(HEADERS)].var)
-                for block, of, names in woven.blocks.values()
-                if of == packet.kind and HEADERS in names
-            ]
             start = context.values[HEADERS]
             spans = guarded_headers(layouts, types[HEADERS], blocks)
             context.unread = [(start + first, start + end) for first, end in spans]
         return PacketMemory(context, slots)
 
-    def packet_memory(self, woven: WovenPipeline, entry: Entry, var: ir.Var) -> Operand:
-        """Return the address of a packet's memory, which may be read in whole vectors."""
-        size = self.memories[woven.name][entry.packets[var].kind].context.size + LINE
-        return self.module.memory(f"{woven.name}{entry.name}: {var.name}", size)
-
     def take_node(self, f: Function, node: Operand, size: Operand) -> None:
         """Let a packet take a further pass."""
         f.store("i64", size, f.add(node, NODE["length"]), 8)
         native_memory.extend(f, "again", self.node_size)
+
+    def keep(self, code: Statements, args: Sequence[ir.Expr], node: Operand) -> None:
+        """Write the metadata that a packet keeps to its node: what ingress reads of it."""
+        for (name, offset), arg in zip(self.kept_metadata.items(), args, strict=False):
+            place, fields = code.f.add(node, offset), self._kept_fields[name]
+            if fields is None:
+                code.write(arg, place)
+                continue
+            for i in sorted(fields):
+                at = self.unit.layouts.of(arg.type).offsets[i]
+                code.write(expression_builder.field(arg, i), code.f.add(place, at))
 
     # -- small functions ------------------------------------------------------------------------
 
@@ -173,9 +184,9 @@ class Traffic:
         address = f.word_address(f"drops: {where}")
         f.store("i64", f.binary("add", "i64", f.load("i64", address, 8), 1), address, 8)
 
-    def run(self, f: Function, block: str, context: Operand, after: str) -> Operand:
+    def run(self, f: Function, block: str, c: Parts, after: str) -> Operand:
         """Call a block; on a fault, report it and go to `after`."""
-        result = f.call("i32", block, ("ptr", context))
+        result = f.call("i32", block, *(("ptr", part) for part in c))
         with f.when(f.compare("slt", "i32", result, 0)):
             self.fault(f, f.resize(f.op(f"sub i32 0, {result}"), 32, 64))
             f.go(after)
@@ -220,7 +231,9 @@ class Traffic:
         self.start_pass(f)
         self._run(f, "%port", "ingress", ARRIVE)
         if self.record:
-            self._departures(f)
+            self._departures()
+            with f.when(f.compare("ne", "i64", native_memory.length(f, "queue"), 0)):
+                f.call("void", "departures")
         f.ret()
 
     def _run(
@@ -307,7 +320,7 @@ class Traffic:
             f.copy(record, waited, self.record_size)
             self._restore(f, record, head, f.add(waited, self.record_size))
             native_memory.extend(f, "queue", self.record_size)
-            self._departures(f)
+            f.call("void", "departures")
 
     def _restore(self, f: Function, record: Operand, head: Operand, data: Operand) -> None:
         """Complete the record of a packet that waited, with its bytes at `data`."""
@@ -318,12 +331,15 @@ class Traffic:
             at = f.add(record, self.record[param.name])
             if param in egress.packets:
                 memory = self._memory_of(egress, param)
-                memory.context.set(f, at, "data", data)
-                memory.forget_lookups(f, at)
+                c = memory.context.whole(f, at)
+                memory.context.set(f, c, "data", data)
+                memory.forget_lookups(f, c)
             elif is_bytes(param.type):
                 f.store("ptr", data, at, 8)
 
-    def _departures(self, f: Function) -> None:
+    def _departures(self) -> None:
+        """Write void departures(): egress of the packets in the queue."""
+        f = self.module.function("departures", "void", [], attributes="noinline ")
         egress = self.path.pipelines[0].egress
         assert egress is not None
         with self._queued(f) as record:
@@ -332,7 +348,7 @@ class Traffic:
             for param in egress.params:
                 at = f.add(record, self.record[param.name])
                 if param in egress.packets:
-                    args.append(("ptr", self._taken_out(f, egress, param, at)))
+                    args += [("ptr", part) for part in self._taken_out(f, egress, param, at)]
                 elif is_bytes(param.type):
                     args += [("ptr", f.load("ptr", at, 8)), ("i64", f.load("i64", f.add(at, 8), 8))]
                 elif is_number(param.type):
@@ -343,11 +359,13 @@ class Traffic:
                     port = args[-1][1]
             times = f.load("ptr", record, 8)
             self._run(f, port, "egress", [*args, ("ptr", times)])
+        f.ret()
 
-    def _taken_out(self, f: Function, egress: Entry, param: ir.Var, at: Operand) -> Operand:
+    def _taken_out(self, f: Function, egress: Entry, param: ir.Var, at: Operand) -> Parts:
         """Copy a packet out of the queue, which may move while it is in egress."""
-        c = self.packet_memory(self.path.pipelines[0], egress, param)
-        f.copy(c, at, self._memory_of(egress, param).context.size)
+        context = self._memory_of(egress, param).context
+        c = context.local(f, param.name)
+        context.copy(f, c, context.whole(f, at))
         return c
 
     def _memory_of(self, egress: Entry, param: ir.Var) -> PacketMemory:
@@ -385,6 +403,18 @@ def _front(pipeline: WovenPipeline) -> int:
 def size_of(t: Type) -> int:
     """Return the bytes of a header of fixed size."""
     return (bit_width(t) or 0) // 8
+
+
+def _fields_read(ingresses: Sequence[Entry], name: str) -> set[int] | None:
+    """Return the fields of a parameter that entry points read; None for the whole."""
+    found: set[int] = set()
+    for entry in ingresses:
+        param = next(p for p in entry.params if p.name == name)
+        fields = fields_named(nested(entry.body), param)
+        if fields is None:
+            return None
+        found |= fields
+    return found
 
 
 def is_number(t: Type) -> bool:

@@ -66,7 +66,7 @@ def _copy(call: PathCall) -> Run:
 
 def _copy_native(call: NativePathCall) -> None:
     (memory, target), (_, source) = (call.code.packet(call.args[i]) for i in (0, 1))
-    call.f.copy(target, source, memory.context.size)
+    memory.context.copy(call.f, target, source)
     memory.forget_lookups(call.f, target)
 
 
@@ -341,7 +341,8 @@ def _deparse_native(call: NativePathCall) -> None:
     else:
         target = kept_bytes.keep(f, room)
         kept_bytes.kept(f, room)  # at once: a deparser keeps headers
-    size = f.call("i64", code.pipeline.deparser(name), ("ptr", c), ("ptr", target))
+    parts = (("ptr", part) for part in (*c, target))
+    size = f.call("i64", code.pipeline.deparser(name), *parts)
     with f.when(f.compare("slt", "i64", size, 0)):
         call.traffic.fault(f, f.op(f"sub i64 0, {size}"))
         f.go(code.failed)
@@ -412,8 +413,7 @@ def _again_native(call: NativePathCall) -> None:
         args = (("i64", value) for value in (size, kind, port, passes))
         node = f.call("ptr", "make_node", *args)
         f.copy(f.load("ptr", node, 8), address, size)
-    for offset, arg in zip(traffic.kept_metadata.values(), call.args[4:], strict=False):
-        call.code.write(arg, f.add(node, offset))
+    traffic.keep(call.code, call.args[4:], node)
     traffic.take_node(f, node, size)
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Struct
 from gradplane.switch.ir.walk import bodies, nested, operands, rewrite, statements, writes
 from gradplane.switch.machine.extern_table import Externs
 from gradplane.switch.machine.path_texts import NOTES, variables_of
@@ -211,4 +212,6 @@ def _places(place: ir.Expr, values: Values) -> Iterator[Place]:
 
 
 def _is_zero(e: ir.Expr) -> bool:
+    if isinstance(e, ir.Make) and isinstance(e.type, Struct):
+        return all(map(_is_zero, e.fields))
     return isinstance(e, ir.Zero) or (isinstance(e, ir.Const) and e.value in (0, False))

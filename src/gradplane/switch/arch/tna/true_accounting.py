@@ -63,12 +63,11 @@ def accounted(
 
     def compile(call: NativeCall) -> None:
         count.compile(call)
-        context = call.code.context
-        if _note(call.instance) in context.slots:
+        if _note(call.instance) in call.code.context.slots:
             f = call.f
             address, there = cell(call)
             noted = f.select(there, "i64", f.op(f"ptrtoint ptr {address} to i64"), 0)
-            context.set(f, "%c", _note(call.instance), noted)
+            call.code.note(_note(call.instance), noted)
 
     return count._replace(interpret=interpret, compile=compile)
 

@@ -96,11 +96,11 @@ def _computed_native(call: NativeCall, with_payload: bool) -> Operand:
 
 def _payload(code: Statements) -> tuple[Operand, Operand]:
     """Return address and length of the bytes not parsed; a begun byte counts as parsed."""
-    f, context = code.f, code.context
-    at = f.binary("add", "i64", context.get(f, "%c", "position"), 7)
+    f = code.f
+    at = f.binary("add", "i64", code.noted("position"), 7)
     start = f.binary("lshr", "i64", at, 3)
-    size = f.binary("lshr", "i64", context.get(f, "%c", "bits"), 3)
-    return f.add(context.get(f, "%c", "data"), start), f.binary("sub", "i64", size, start)
+    size = f.binary("lshr", "i64", code.noted("bits"), 3)
+    return f.add(code.noted("data"), start), f.binary("sub", "i64", size, start)
 
 
 def _fit(t: Type, number: int) -> int:

@@ -218,7 +218,7 @@ COUNT_DIRECT = count_direct()
 
 def found_cells(call: NativeCall) -> Operand:
     """Return the address of the cells of the direct resource that the table found."""
-    return call.f.load("ptr", call.f.add("%c", call.code.context.direct[call.instance.name]), 8)
+    return call.f.load("ptr", call.code.found(call.instance), 8)
 
 
 # -- meters -------------------------------------------------------------------------------------
@@ -316,8 +316,7 @@ def _read_direct(call: Call, result: int) -> Run:
 
 
 def _read_direct_native(call: NativeCall, result: int) -> None:
-    offset = call.code.context.direct[call.instance.name]
-    colour = call.f.load("i32", call.f.add("%c", offset), 4)
+    colour = call.f.load("i32", call.code.found(call.instance), 4)
     call.give(colour, 32, result)
 
 

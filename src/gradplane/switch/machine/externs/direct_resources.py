@@ -101,14 +101,14 @@ def _metering(table: MatchTable, instance: ir.ExternInstance, statements: Statem
 
 def _count_and_meter(table: ir.Table, shape: Shape, code: NativeStatements, entry: Operand) -> None:
     f, part = code.f, shape.entry
-    size = f.binary("lshr", "i64", code.context.get(f, "%c", "bits"), 3)
+    size = f.binary("lshr", "i64", code.noted("bits"), 3)
     if part.counter is not None:
         write_count(f, f.fixed("ptr", f.add(entry, part.counter), 8), size)
     if part.meter is not None and table.meter is not None:
         cells = f.fixed("ptr", f.add(entry, part.meter), 8)
         by_packets = table.meter.word("unit") == "packets"
         colour = execute_meter(code.unit, f, cells, size, by_packets)
-        f.store("i32", colour, f.add("%c", code.context.direct[table.meter.name]), 4)
+        f.store("i32", colour, code.found(table.meter), 4)
 
 
 AUTOMATIC = DirectResources(_counting, _metering, _count_and_meter, on_call=False)
@@ -137,7 +137,7 @@ def _keep_found(table: ir.Table, shape: Shape, code: NativeStatements, entry: Op
     for instance, offset in zip(instances, places, strict=True):
         if instance is not None and offset is not None:
             cells = of_entry(f, shape, "ptr", f.add(entry, offset), 8)
-            f.store("ptr", cells, f.add("%c", code.context.direct[instance.name]), 8)
+            f.store("ptr", cells, code.found(instance), 8)
 
 
 ON_CALL = DirectResources(_counter_found, _meter_found, _keep_found, on_call=True)
