@@ -344,8 +344,8 @@ def _switch(deployed: Deployment, name: str) -> Switch:
     transport, setup = deployed.jobs[0].config.transport, deployed.setups[name]
     switch = _made(id(deployed), name, transport.sum_bits, transport.nonzero_blocks)
     if not switch.table("routes").entries():
-        _put(switch, thc.local(setup.ip))
-        for entity in _entities(deployed, name):
+        local = thc.local(setup.ip, _schema(transport.sum_bits))
+        for entity in (*local, *_entities(deployed, name)):
             if isinstance(entity, finsy.P4MulticastGroupEntry):
                 replicas = [tuple(replica) for replica in entity.replicas]
                 switch.multicast(entity.multicast_group_id, replicas)

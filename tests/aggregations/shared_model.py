@@ -15,7 +15,7 @@ that each pass has a cell of its own.
 - a state from which fair delivery (nothing is lost any more, timers run out) does not end all jobs.
 
 A sum in the model is a sorted tuple of contributions. docs/shared-memory.md has the rules in words.
-`python tests/aggregations/shared_model.py` checks all CASES.
+`python tests/aggregations/shared_model.py` checks all CASES, and the same ON_CHIP.
 """
 
 from __future__ import annotations
@@ -239,8 +239,7 @@ class Model:
             kept = work.after._replace(sums=out.sums) if work.after.bitmap else FREE
         elif same:
             kept = FREE
-        cells = _with(state.slots[work.slot], number, kept)
-        state = state._replace(slots=_with(state.slots, work.slot, cells))
+        state = _put(state, work.slot, number, kept)
         work = work._replace(sums=(*work.sums, out.sums), leaves=work.leaves and same)
         if number + 1 < self.passes:
             return _sent(state, packet._replace(work=work))
@@ -416,6 +415,90 @@ class Model:
         known.update(path)
 
 
+class ChipModel(Model):
+    """The rules of shared_tna.p4: a cell is free when it has no tag, and what leaves collects the
+    content of all cells, the last one's first, after its own passes.
+
+    In a Work that takes, `before` has the bitmap of the cell that was collected first."""
+
+    def at_switch(self, state: State, packet: Packet) -> Iterator[Step]:
+        """Yield what may become of a worker's packet."""
+        life = state.lives[packet.tag.job]
+        if life < 0 or packet.tag.life != life:
+            yield "refused", state
+            return
+        passed = _sent(state, packet._replace(kind=PASSED))
+        place = self.places[packet.tag.job][packet.tag.chunk]
+        cell, bits = state.slots[place][0], packet.bitmap
+        own = cell.tag == packet.tag
+        if packet.direct:
+            if own and cell.bitmap & bits:
+                yield "collects its slot's content", self._collects(state, packet, place)
+            else:
+                yield "passed on", passed
+        elif own and cell.bitmap & bits:
+            yield "known", state
+        elif own or cell.tag is None:
+            does = ADD if own else START
+            work = Work(does, place, FREE, FREE, _contribution(packet.tag, packet.sender), False)
+            adding = packet._replace(kind=PASSES, work=work)
+            yield "added" if own else "begins its slot", self.next_pass(state, adding)
+        else:
+            yield "passed on, as its slot is taken", passed
+            copy = packet._replace(tag=cell.tag)
+            yield "passed on, and a copy collects", self._collects(passed, copy, place)
+
+    def _collects(self, state: State, packet: Packet, place: int) -> State:
+        work = Work(TAKE, place, FREE, FREE, 0, True)
+        return _sent(state, packet._replace(kind=PASSES, bitmap=0, work=work))
+
+    def next_pass(self, state: State, packet: Packet) -> State:
+        """Return the state after a packet's next pass."""
+        work = packet.work
+        assert work is not None
+        if work.does == TAKE:
+            return self._collect(state, packet, work)
+        number, bits = len(work.sums), packet.bitmap
+        cell = state.slots[work.slot][number]
+        if work.does == START:
+            cell = Cell(packet.tag, bits, (work.adds,))
+        elif cell.tag == packet.tag and not cell.bitmap & bits:
+            sums = tuple(sorted((*cell.sums, work.adds)))
+            cell = Cell(packet.tag, cell.bitmap | bits, sums)
+        else:
+            return state  # lost between passes
+        state = _put(state, work.slot, number, cell)
+        if number + 1 < self.passes:
+            again = work._replace(sums=(*work.sums, ()))
+            return _sent(state, packet._replace(work=again))
+        if cell.bitmap != self.everyone:
+            return state
+        return self._collects(state, packet, work.slot)
+
+    def _collect(self, state: State, packet: Packet, work: Work) -> State:
+        number = self.passes - 1 - len(work.sums)
+        cell = state.slots[work.slot][number]
+        leaves = work.leaves and cell.tag == packet.tag
+        if work.sums:
+            leaves = leaves and cell.bitmap == work.before.bitmap
+        else:
+            work = work._replace(before=Cell(bitmap=cell.bitmap))
+        if cell.tag == packet.tag:
+            state = _put(state, work.slot, number, FREE)
+        work = work._replace(sums=(cell.sums if leaves else (), *work.sums), leaves=leaves)
+        if number:
+            return _sent(state, packet._replace(work=work))
+        if not leaves:
+            return state
+        partial = packet._replace(kind=PARTIAL, bitmap=cell.bitmap, sums=work.sums, work=None)
+        return _sent(state, partial)
+
+
+def _put(state: State, slot: int, number: int, cell: Cell) -> State:
+    cells = _with(state.slots[slot], number, cell)
+    return state._replace(slots=_with(state.slots, slot, cells))
+
+
 def _contribution(tag: Tag, worker: int) -> int:
     return ((tag.job * 4 + tag.life) * 8 + tag.chunk) * 4 + worker
 
@@ -519,6 +602,10 @@ CASES = {
     "two passes, another life": Model(((0,),), Faults(lives=1, losses=1), passes=2),
 }
 
+ON_CHIP = {name: ChipModel(**vars(model)) for name, model in CASES.items()}
+"""The same of the rules of the Tofino's program."""
+
 
 if __name__ == "__main__":
-    sys.exit(check(CASES, explore, Violation, sys.argv[1:]))
+    both = CASES | {f"chip, {name}": model for name, model in ON_CHIP.items()}
+    sys.exit(check(both, explore, Violation, sys.argv[1:]))

@@ -1,4 +1,5 @@
-"""Jobs that share the slots of p4/shared.p4, with real workers and servers, in any order of events.
+"""Jobs that share the slots of p4/shared.p4 or shared_tna.p4, with real workers and servers, in any
+order of events.
 
 What is under way is a list of frames, and of packets between two passes of the switch, of which any
 may go on next, be lost or be copied. The switch may lose its registers, and a job may die or begin
@@ -12,6 +13,8 @@ import functools
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 import finsy
@@ -57,13 +60,15 @@ class Faults(NamedTuple):
 
 
 @functools.cache
-def deployment(jobs: int, workers: int, slots: int, **keys: object) -> Deployment:
+def deployment(
+    jobs: int, workers: int, slots: int, target: str = "embedded", **keys: object
+) -> Deployment:
     """Return jobs of so many workers on one switch with so many slots."""
     job = {"push": {"name": "thc"}, "slots": 4, "reliability": "retransmit", "workers": workers}
     document = {
         "name": "shared",
         "topology": {"kind": "star", "workers": jobs * workers},
-        "switch": {"program": "shared.p4", "defines": {"SLOTS": slots}},
+        "switch": {"program": "shared.p4", "target": target, "defines": {"SLOTS": slots}},
         "job": [
             job | {"aggregation": "shared", "name": f"j{n}", "first_host": 1 + n * workers} | keys
             for n in range(jobs)
@@ -74,9 +79,8 @@ def deployment(jobs: int, workers: int, slots: int, **keys: object) -> Deploymen
 
 
 @functools.cache
-def _made(slots: int, sum_bits: int) -> tuple[Switch, finsy.P4Schema]:
-    limits = {"SUM_BITS": str(sum_bits), "SLOTS": str(slots)}
-    program = compile_program("p4/shared.p4", defines=limits)
+def _made(path: Path, defines: tuple[tuple[str, str], ...]) -> tuple[Switch, finsy.P4Schema]:
+    program = compile_program(path, defines=dict(defines))
     info = p4info_text(build_p4info(program)).encode()
     return Switch(program, engine="jit"), finsy.P4Schema(parse_p4info(info))
 
@@ -103,9 +107,9 @@ class Network:
 
     def __init__(self, deployed: Deployment, seed: int = 0, faults: Faults | None = None) -> None:
         (self._setup,) = deployed.setups.values()
-        self._topology, first = deployed.topology, deployed.jobs[0].config
-        slots = int(deployed.experiment.switch.defines["SLOTS"])
-        self.switch, self._schema = _made(slots, first.transport.sum_bits)
+        self._topology = deployed.topology
+        (program,) = deployed.used_programs
+        self.switch, self._schema = _made(program.path, tuple(program.defines.items()))
         self._faults, self._random, self._seed = faults or Faults(), random.Random(seed), seed
         self.jobs: list[Life | None] = [Life.of(job.config) for job in deployed.jobs]
         self.plans = list(self._setup.jobs)
@@ -129,15 +133,15 @@ class Network:
             cells.clear()
         for name in (thc.ROUTES, *thc.job_tables(self._schema)):
             self.switch.table(name).clear()
+        (_, *others) = thc.local(self._setup.ip, self._schema)
         match = {"hdr.ipv4.dst_addr": (self._setup.ip, 32)}
         self.switch.table(thc.ROUTES).add(match, "ThcIngress.aggregate", {})
-        for plan in self.plans:
-            for entity in self._entities(plan):
-                if isinstance(entity, finsy.P4MulticastGroupEntry):
-                    replicas = [tuple(replica) for replica in entity.replicas]
-                    self.switch.multicast(entity.multicast_group_id, replicas)
-                else:
-                    self._add(entity)
+        for entity in chain(others, *map(self._entities, self.plans)):
+            if isinstance(entity, finsy.P4MulticastGroupEntry):
+                replicas = [tuple(replica) for replica in entity.replicas]
+                self.switch.multicast(entity.multicast_group_id, replicas)
+            else:
+                self._add(entity)
 
     def _entities(self, plan):
         return list(thc.job_entries(plan, self._schema, self._setup.ip, self._setup.mac))

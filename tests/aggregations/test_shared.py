@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -32,12 +32,20 @@ def faults(seed: int) -> Faults:
     return Faults(*often, restarts=draw([0, 2]), lives=draw([0, 1, 2]), deaths=draw([0, 0, 1]))
 
 
-@pytest.mark.parametrize(("jobs", "workers", "slots"), [(2, 3, 2), (3, 2, 4)])
+@pytest.mark.parametrize(
+    ("target", "jobs", "workers", "slots", "seeds"),
+    [
+        ("embedded", 2, 3, 2, range(4)),
+        ("embedded", 3, 2, 4, range(4)),
+        ("tna", 2, 3, 2, (3, 11, 17, 24)),
+        ("tna", 3, 2, 4, (0, 3, 7, 11)),
+    ],
+)
 def test_results_have_the_sums_of_all_workers_whatever_happens(
-    jobs: int, workers: int, slots: int
+    target: str, jobs: int, workers: int, slots: int, seeds: Iterable[int]
 ) -> None:
-    deployed, met = deployment(jobs, workers, slots), Counter[str]()
-    for seed in range(4):
+    deployed, met = deployment(jobs, workers, slots, target), Counter[str]()
+    for seed in seeds:
         network = play(deployed, seed, faults(seed))
         assert network.checked > 0
         met.update(network.events())
@@ -45,8 +53,9 @@ def test_results_have_the_sums_of_all_workers_whatever_happens(
     assert set(ways) <= set(met)
 
 
-def test_integers_are_summed_in_shared_slots() -> None:
-    network = play(deployment(2, 3, 2), 1, Faults(losses=0.05), tickets=1, integers=True)
+@pytest.mark.parametrize("target", ["embedded", "tna"])
+def test_integers_are_summed_in_shared_slots(target: str) -> None:
+    network = play(deployment(2, 3, 2, target), 1, Faults(losses=0.05), tickets=1, integers=True)
     for job, life in enumerate(network.jobs):
         total = sum(network.vector(job, worker, 0) for worker in range(3))
         assert all((found[0].total == total).all() for found in life.results)
@@ -162,8 +171,11 @@ def test_a_run_in_shared_slots_is_the_switches_and_replays_equal(small_run: Runs
     replays_equal(shared)
 
 
-def test_losses_and_a_restart_in_one_shared_slot_change_no_weight(small_run: Runs) -> None:
-    few = (*SHARED, 'switch.defines={SLOTS="1"}')
+@pytest.mark.parametrize(("target", "slots"), [("embedded", 1), ("tna", 2)])
+def test_losses_and_a_restart_in_few_shared_slots_change_no_weight(
+    small_run: Runs, target: str, slots: int
+) -> None:
+    few = (*SHARED, f"switch.target={target}", f'switch.defines={{SLOTS="{slots}"}}')
     harm = 'impairment=[{model="bernoulli", rate=0.1}, {model="restart", switch="s1", time_ms=2}]'
     before, after = (RunData.read(small_run(*keys).folder) for keys in (SHARED, (*few, harm)))
     assert weights(after) == weights(before)

@@ -1,14 +1,15 @@
 """The rules of memory shared by jobs hold in small cases, and each is needed."""
 
 import pytest
-from shared_model import ONE_SLOT, SMALL, Faults, Model, Rules, Violation, explore
+from shared_model import ON_CHIP, ONE_SLOT, SMALL, Faults, Model, Rules, Violation, explore
 
 ONE_JOB = ((0,),)
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_no_state_breaks_a_rule(name: str) -> None:
-    assert explore(SMALL[name]) > 20
+@pytest.mark.parametrize("models", [SMALL, ON_CHIP], ids=["v1model", "chip"])
+def test_no_state_breaks_a_rule(models: dict[str, Model], name: str) -> None:
+    assert explore(models[name]) > 20
 
 
 @pytest.mark.parametrize(

@@ -198,8 +198,8 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
             " nanoseconds are meant\n"
             'e.toml:3: rate = 3 is 3 bit/s: write the unit, such as rate = "3Mbit", or "3bit" if'
             " bits are meant\n"
-            "e.toml:5: program {folder}/none.p4: no such file; shipped: shared.p4, thc.p4,"
-            " thc_tna.p4, tos_compress.p4, tos_compress_tna.p4\n"
+            "e.toml:5: program {folder}/none.p4: no such file; shipped: shared.p4, shared_tna.p4,"
+            " thc.p4, thc_tna.p4, tos_compress.p4, tos_compress_tna.p4\n"
             "e.toml:7: job.0.lr = -1: expected above 0\n"
             "e.toml:8: quorum = 5 of 4 workers: use 1 to 4\n"
             'e.toml:11: impairment.0.rate = "5%": expected a number from 0 to 1, a share: 0.05 is'
@@ -212,8 +212,8 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
             " nanoseconds are meant\n"
             'e.toml:3: rate = 3 is 3 bit/s: write the unit, such as rate = "3Mbit", or "3bit" if'
             " bits are meant\n"
-            "e.toml:5: program {folder}/none.p4: no such file; shipped: shared.p4, thc.p4,"
-            " thc_tna.p4, tos_compress.p4, tos_compress_tna.p4\n"
+            "e.toml:5: program {folder}/none.p4: no such file; shipped: shared.p4, shared_tna.p4,"
+            " thc.p4, thc_tna.p4, tos_compress.p4, tos_compress_tna.p4\n"
             "e.toml:7: job.0.lr = -1: expected above 0\n"
             "e.toml:8: quorum = 5 of 4 workers: use 1 to 4",
         ),
@@ -257,8 +257,8 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ("job = []\n", "e.toml:1: 0 jobs: there may be 1 to 256"),
         (
             '[switch]\nprogram = "none.p4"\n',
-            "e.toml:2: program {folder}/none.p4: no such file; shipped: shared.p4, thc.p4,"
-            " thc_tna.p4, tos_compress.p4, tos_compress_tna.p4",
+            "e.toml:2: program {folder}/none.p4: no such file; shipped: shared.p4, shared_tna.p4,"
+            " thc.p4, thc_tna.p4, tos_compress.p4, tos_compress_tna.p4",
         ),
         (
             "[[job]]\nquorum = 5\n",

@@ -1,4 +1,5 @@
-"""p4/shared.p4 on the embedded switch with two jobs installed, and its rules as plain Python."""
+"""p4/shared.p4 or shared_tna.p4 on the embedded switch with two jobs installed, and their rules as
+plain Python."""
 
 import functools
 import struct
@@ -23,6 +24,7 @@ from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
 
 JOBS, WORKERS, CHUNK_SLOTS, PATIENCE, EPOCH = (3, 4), 3, 4, 4, 17
 SLOTS = 2
+PROGRAMS = ("p4/shared.p4", "p4/shared_tna.p4")
 TABLE = codecs.get("thc").table
 NORMS = [aggregation.norm_bits(1.0), aggregation.norm_bits(2.5)]
 LOCAL_IP, LOCAL_MAC = "10.0.0.254", "00:00:00:00:00:fe"
@@ -30,8 +32,8 @@ Out = list[tuple[int, bytes]]
 
 
 def port_of(job: int, worker: int) -> int:
-    """Return a worker's port; that of its server is WORKERS's."""
-    return 1 + (job - JOBS[0]) * (WORKERS + 1) + worker
+    """Return a worker's port; that of its server is WORKERS's. A Tofino's own are below."""
+    return 9 + (job - JOBS[0]) * (WORKERS + 1) + worker
 
 
 def udp_port(job: int) -> int:
@@ -52,11 +54,11 @@ def plan(
 
 
 @functools.cache
-def program(sum_bits: int, code_bits: int, ecn: int | None = None) -> ir.Program:
+def program(path: str, sum_bits: int, code_bits: int, ecn: int | None = None) -> ir.Program:
     limits = {"SUM_BITS": sum_bits, "CODE_BITS": code_bits, "SLOTS": SLOTS}
     if ecn is not None:
         limits["ECN_THRESHOLD"] = ecn
-    return compile_program("p4/shared.p4", defines={n: str(v) for n, v in limits.items()})
+    return compile_program(path, defines={n: str(v) for n, v in limits.items()})
 
 
 def frame(port: int, job: int, payload: bytes, tos: int = 0) -> bytes:
@@ -77,12 +79,14 @@ class SharedSwitch:
         sum_bits: int = 8,
         code_bits: int = 4,
         ecn: int | None = None,
+        path: str = PROGRAMS[0],
         **own,
     ) -> None:
-        found = program(sum_bits, code_bits, ecn)
+        found = program(path, sum_bits, code_bits, ecn)
         self.schema = schema_of(parse_p4info(p4info_text(build_p4info(found)).encode()))
         self.switch = Switch(found, engine=engine)
-        self._put(thc.local(LOCAL_IP))
+        for entity in thc.local(LOCAL_IP, self.schema):
+            self._put(entity)
         for job in JOBS:
             made = plan(job, sum_bits=sum_bits, code_bits=code_bits, **own)
             for entity in thc.job_entries(made, self.schema, LOCAL_IP, LOCAL_MAC):
@@ -289,3 +293,25 @@ class Oracle:
         body = aggregation.pack_sums(np.concatenate(flight.sums), 8)
         port = port_of(flight.header.job, WORKERS)
         return [(port, flight.header.pack() + body)], None
+
+
+class TofinoOracle(Oracle):
+    """The rules of shared_tna.p4: what evicts goes on to its server and does not take the slot, and
+    a copy is a packet of the slot's own chunk, too."""
+
+    def whole(self, payload: bytes) -> Out:
+        """Return what a worker's packet makes in all passes."""
+        header, _ = aggregation.parse(payload)
+        copies = self.events[header.job, "duplicate"]
+        out, flight = self.begin(payload)
+        if self.events[header.job, "duplicate"] > copies:
+            self.slots[slot_of(header.job, header.slot, header.round)].others = 0
+        begun = flight
+        while flight is not None:
+            out, flight = self.step(flight)
+        if begun is not None and begun.does == "begin" and begun.leaves:
+            for cell in self.slots[begun.slot].cells:
+                cell.bitmap = 0
+            self.events[header.job, "slot taken"] += 1
+            out = [*out, (port_of(header.job, WORKERS), payload)]
+        return sorted(out)

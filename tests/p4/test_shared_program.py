@@ -1,4 +1,5 @@
-"""p4/shared.p4 against its rules as plain Python (shared_switch.py), and codec arithmetic."""
+"""p4/shared.p4 and shared_tna.p4 against their rules as plain Python (shared_switch.py), and codec
+arithmetic."""
 
 import functools
 from itertools import product
@@ -12,10 +13,12 @@ from shared_switch import (
     JOBS,
     NORMS,
     PATIENCE,
+    PROGRAMS,
     TABLE,
     WORKERS,
     Oracle,
     SharedSwitch,
+    TofinoOracle,
     codes,
     frame,
     indices,
@@ -32,16 +35,18 @@ from gradplane.hosts.wire.aggregation import DIRECT, HEADER_SIZE, Header, Type
 
 A, B = JOBS
 EVERYONE = (1 << WORKERS) - 1
+V1MODEL, TOFINO = PROGRAMS
+both = pytest.mark.parametrize("path", PROGRAMS)
 
 
 @functools.cache
-def made(engine: str) -> SharedSwitch:
-    return SharedSwitch(engine)
+def made(path: str, engine: str) -> SharedSwitch:
+    return SharedSwitch(engine, path=path)
 
 
-def fresh(engine: str = "jit") -> SharedSwitch:
+def fresh(path: str = V1MODEL, engine: str = "jit") -> SharedSwitch:
     """Return a switch that has seen no packet."""
-    switch = made(engine)
+    switch = made(path, engine)
     switch.clear()
     return switch
 
@@ -116,14 +121,44 @@ def test_every_pass_is_the_rules(moves: list) -> None:
 @settings(max_examples=3, deadline=None)
 @given(st.lists(st.one_of(starts, whole, whole), min_size=20, max_size=40))
 def test_the_interpreter_does_the_same(moves: list) -> None:
-    play(fresh("interpreter"), moves)
+    play(fresh(engine="interpreter"), moves)
+
+
+def check_wholes(switch: SharedSwitch, sent: list) -> None:
+    """Compare a Tofino's packets, one after the other, with the rules."""
+    oracle = TofinoOracle()
+    for job, worker, slot, round, direct, epoch in sent:
+        payload = indices(job, worker, slot, round, direct, epoch=epoch)
+        found = switch.send(port_of(job, worker), job, payload)
+        assert found == oracle.whole(payload)
+        for _, partial in found:
+            check_partial(partial)
+    for job in JOBS:
+        own = {name: n for (number, name), n in oracle.events.items() if number == job}
+        assert switch.events(job) == own
+
+
+sent_whole = starts.map(lambda start: (*start[1:6], start[7]))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(sent_whole, min_size=20, max_size=80))
+def test_every_packet_of_a_tofino_is_the_rules(sent: list) -> None:
+    check_wholes(fresh(TOFINO), sent)
+
+
+@settings(max_examples=2, deadline=None)
+@given(st.lists(sent_whole, min_size=10, max_size=20))
+def test_the_interpreter_has_the_same_of_a_tofino(sent: list) -> None:
+    check_wholes(fresh(TOFINO, "interpreter"), sent)
 
 
 # -- one packet after the other -------------------------------------------------------------------
 
 
-def test_a_chunk_of_all_workers_goes_to_the_server_once() -> None:
-    switch = fresh()
+@both
+def test_a_chunk_of_all_workers_goes_to_the_server_once(path: str) -> None:
+    switch = fresh(path)
     outs = [switch.send(port_of(A, w), A, indices(A, w, 0, 1)) for w in range(WORKERS)]
     assert outs[:-1] == [[], []]
     [(port, payload)] = outs[-1]
@@ -166,18 +201,21 @@ def test_a_dead_jobs_slot_is_free_for_others_after_a_while() -> None:
     check_partial(payload)
 
 
-def test_what_a_removed_job_left_goes_nowhere() -> None:
-    switch = SharedSwitch()
+@both
+def test_what_a_removed_job_left_goes_nowhere(path: str) -> None:
+    switch = SharedSwitch(path=path)
     switch.send(port_of(A, 0), A, indices(A, 0, 0, 1))
     switch.switch.table("servers").remove({"job": A})
     payloads = same_slot(switch)
     for _ in range(PATIENCE - 1):
         out = switch.send(port_of(B, 1), B, payloads[1])
-    assert (out, switch.events(B)["evicted another"]) == ([], 1)
+    assert switch.events(B)["evicted another"] == 1
+    assert A not in [aggregation.parse(payload)[0].job for _, payload in out]
 
 
-def test_a_packet_sent_again_brings_its_slots_content() -> None:
-    switch = fresh()
+@both
+def test_a_packet_sent_again_brings_its_slots_content(path: str) -> None:
+    switch = fresh(path)
     for w in (0, 1):
         switch.send(port_of(A, w), A, indices(A, w, 0, 1))
     [(_, payload)] = switch.send(port_of(A, 1), A, indices(A, 1, 0, 1, direct=True))
@@ -199,19 +237,26 @@ def test_a_job_of_one_worker_needs_no_slot() -> None:
     assert switch.send(port_of(A, 0), A, payload) == [(port_of(A, WORKERS), payload)]
 
 
-def test_a_job_that_is_shut_out_between_passes_adds_nothing_more() -> None:
-    switch = SharedSwitch()
+@both
+def test_a_job_that_is_shut_out_between_passes_adds_nothing_more(path: str) -> None:
+    switch = SharedSwitch(path=path)
     port, payload = port_of(A, 0), indices(A, 0, 0, 1)
     _, [packet] = switch.switch.run_once(port, frame(port, A, payload))
     switch.switch.table("members").remove({"job": A, "worker": 0, "port": port})
     assert switch.switch.run_once(0, packet) == ([], [])
 
 
-@pytest.mark.parametrize(("sum_bits", "code_bits"), [*product(SUM_WIDTHS, CODE_WIDTHS)])
-def test_the_sums_of_codes_of_every_width(sum_bits: int, code_bits: int) -> None:
+WIDTHS = [
+    *((V1MODEL, *widths) for widths in product(SUM_WIDTHS, CODE_WIDTHS)),
+    *((TOFINO, *widths) for widths in ((8, 2), (16, 4), (32, 1))),
+]
+
+
+@pytest.mark.parametrize(("path", "sum_bits", "code_bits"), WIDTHS)
+def test_the_sums_of_codes_of_every_width(path: str, sum_bits: int, code_bits: int) -> None:
     most = (2**sum_bits - 1) // WORKERS
     table = tuple(np.linspace(0, most, 2**code_bits).astype(int).tolist())
-    switch = SharedSwitch(sum_bits=sum_bits, code_bits=code_bits, table=table)
+    switch = SharedSwitch(sum_bits=sum_bits, code_bits=code_bits, path=path, table=table)
     widths = {"sum_bits": sum_bits, "code_bits": code_bits}
     sent = [indices(A, w, 1, 5, **widths) for w in range(WORKERS)]
     outs = [switch.send(port_of(A, w), A, sent[w]) for w in range(WORKERS)]
@@ -230,9 +275,10 @@ def answer(kind: Type, hop: int, body: bytes = b"", flags: int = 0) -> bytes:
     return Header(*place, count=WORKERS, epoch=EPOCH).pack() + body
 
 
+@both
 @pytest.mark.parametrize("kind", [Type.SUMS, Type.NORM_RESULT, Type.STRAGGLER, Type.EPOCH])
-def test_a_servers_answers_go_to_all_workers_or_to_one(kind: Type) -> None:
-    switch, body = fresh(), bytes(range(256)) * 4 if kind is Type.SUMS else b""
+def test_a_servers_answers_go_to_all_workers_or_to_one(path: str, kind: Type) -> None:
+    switch, body = fresh(path), bytes(range(256)) * 4 if kind is Type.SUMS else b""
     port = port_of(A, WORKERS)
     expected = answer(kind, 0, body)
     everyone = [(port_of(A, w), expected) for w in range(WORKERS)]
@@ -241,8 +287,9 @@ def test_a_servers_answers_go_to_all_workers_or_to_one(kind: Type) -> None:
     assert switch.events(A) == {"passed down": 2}
 
 
-def test_only_the_jobs_server_answers_its_workers() -> None:
-    switch = fresh()
+@both
+def test_only_the_jobs_server_answers_its_workers(path: str) -> None:
+    switch = fresh(path)
     for port in (port_of(A, 0), port_of(B, WORKERS)):
         assert switch.send(port, A, answer(Type.NORM_RESULT, 0)) == []
     assert switch.send(port_of(A, WORKERS), A, answer(Type.NORM_RESULT, WORKERS + 1)) == []
@@ -285,8 +332,9 @@ def test_refused_and_counted(payload: bytes, event: str) -> None:
     assert switch.events(A) == {event: 1}
 
 
-def test_a_damaged_header_is_dropped() -> None:
-    switch, port = fresh(), port_of(A, 0)
+@both
+def test_a_damaged_header_is_dropped(path: str) -> None:
+    switch, port = fresh(path), port_of(A, 0)
     for offset in (OVERHEAD + 12, 24):  # the bitmap, and IPv4's checksum
         packet = bytearray(frame(port, A, good))
         packet[offset] ^= 0x55
@@ -295,8 +343,9 @@ def test_a_damaged_header_is_dropped() -> None:
     assert switch.events(A) == {}
 
 
-def test_norms_and_questions_about_a_slot_go_to_the_server() -> None:
-    switch = fresh()
+@both
+def test_norms_and_questions_about_a_slot_go_to_the_server(path: str) -> None:
+    switch = fresh(path)
     for kind, flags in ((Type.NORM, 0), (Type.STATUS, 0), (Type.STATUS, aggregation.STATUS_NORM)):
         place = kind, A, 1, 0, 1, 8, NORMS[1]
         payload = Header(*place, flags=flags, epoch=EPOCH).pack()

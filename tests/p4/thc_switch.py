@@ -18,7 +18,7 @@ CODEC = codecs.get("thc")
 JOB, SLOT_BASE, SLOTS, GROUP = 3, 5, 4, 7
 PROGRAMS = ("p4/thc.p4", "p4/thc_tna.p4")
 OVERHEAD = 14 + 20 + 8  # bytes before the UDP payload
-RECIRCULATION = 6  # bytes that thc_tna.p4 puts before a packet between two passes
+RECIRCULATION = 7  # bytes that thc_tna.p4 puts before a packet between two passes
 TABLE = np.array(CODEC.table)
 NORMS = [aggregation.norm_bits(1.0), aggregation.norm_bits(2.5)]
 NOTICES = 0x25, 0x28  # version and type of straggler and epoch notices
@@ -85,9 +85,10 @@ class ThcSwitch:
     ) -> None:
         self.ports, self.next_only = ports, next_only
         self.switch = Switch(program(path, sum_bits, code_bits, ecn), engine=engine)
-        self.counters = ["events"]
+        self.counters, self.lanes = ["events"], 4
         if path.endswith("_tna.p4"):  # counts completions apart: a counter counts once in a pass
             self.counters.append("completions")
+            self.lanes = 32 // sum_bits
         self.workers = workers
         self._routes()
         self._lookups(table)
@@ -103,7 +104,7 @@ class ThcSwitch:
 
     def _lookups(self, table: Sequence[int]) -> None:
         for block in range(32):
-            for lane in range(4):
+            for lane in range(self.lanes):
                 lookup = self.switch.table(f"block{block}.lookup{lane}")
                 action = f"block{block}.set{lane}"
                 for index, value in enumerate(table):

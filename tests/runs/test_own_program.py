@@ -177,7 +177,7 @@ def test_switches_of_one_network_run_different_programs(differing: Path, net: st
         (
             '[switch.only.s4]\nprogram = "router.p4"',
             '[switch.only.s4]\nprogram = "ruter.p4"',
-            "e.toml:10: program ruter.p4: no such file; shipped: shared.p4, thc.p4,"
+            "e.toml:10: program ruter.p4: no such file; shipped: shared.p4, shared_tna.p4, thc.p4,"
             " thc_tna.p4, tos_compress.p4, tos_compress_tna.p4",
         ),
         (

@@ -139,7 +139,7 @@ class Controller:
 
     async def install_local(self, ip: str, mac: str) -> None:
         """Set the switch's own address: packets to it are aggregated, and results come from it."""
-        await self._connection.put([thc.local(ip)])
+        await self._connection.put(list(thc.local(ip, self._connection.schema)))
         self._local = (ip, mac)
 
     async def install_job(self, plan: JobPlan) -> None:
@@ -180,8 +180,7 @@ class Controller:
         with suppress(NotServedError):
             for name in thc.EPOCHS_AT.keys() & there:
                 async for cell in self._connection.read(finsy.P4RegisterEntry(name)):
-                    assert isinstance(cell.data, int), cell
-                    held.add(cell.data >> thc.EPOCHS_AT[name])
+                    held.add(thc.held_epoch(name, cell.data))
         return held - {0}
 
     async def jobs(self) -> list[Claim]:

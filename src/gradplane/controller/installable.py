@@ -115,7 +115,7 @@ def _entities(schema: finsy.P4Schema, setup: Setup) -> Iterator[Entity]:
     """Yield what the controller would install beside the own entries."""
     yield from forwarding.entries(setup.routes, schema)
     if setup.jobs:
-        yield thc.local(setup.ip)
+        yield from thc.local(setup.ip, schema)
     for plan in setup.jobs:
         yield from thc.job_entries(plan, schema, setup.ip, setup.mac)
     if setup.compression is not None:

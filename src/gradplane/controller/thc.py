@@ -1,11 +1,12 @@
-"""The control-plane names of `p4/thc.p4`, `thc_tna.p4` and `shared.p4`, and a job as entries."""
+"""The control-plane names of `p4/thc.p4`, `shared.p4` and their versions for Tofino, and a job as
+entries."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import finsy
 from finsy.proto import p4i
@@ -13,6 +14,9 @@ from finsy.proto import p4i
 from gradplane.controller.connection import parse_p4info, schema_of
 from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.plan import Capacity, Claim, JobPlan, Level
+
+if TYPE_CHECKING:
+    from gradplane.controller.connection import Entity
 
 ROUTES = "ThcIngress.routes"
 MEMBERS = "ThcIngress.members"
@@ -40,7 +44,10 @@ _ABOVE = 255  # the server's number among the receivers, or the first parent's; 
 _SLOTS = ("ThcIngress.norm_max", "ThcIngress.slot_others")
 """Registers with a cell for each slot: where jobs own slots, and where they share them."""
 _LOOKUP = re.compile(r"(ThcIngress\.block\d+\.)lookup(\d)")
-_LANES = 4  # of a block: codes that are looked up one by one, or in pairs
+_KEYS = ("index", "pair")
+"""Of a lookup table's entries: a code, or two of them."""
+_EVICTIONS = finsy.P4MulticastGroupEntry(0xFFFF, replicas=[(6, 1)])
+"""What a slot has is taken by a copy of a packet, through the recirculation port of a Tofino 2."""
 UDP_PORT = 18256
 """Of aggregation packets; in p4/include/headers.p4, too."""
 
@@ -95,9 +102,10 @@ def capacity(schema: finsy.P4Schema) -> Capacity:
         bitmap = schema.actions[admit].params["worker_bit"].bitwidth
         tables = lookup_tables(schema)
         table, action = next(iter(tables.items()))
-        lookup, codes = schema.tables[table], _codes_a_lookup(tables)
+        lookup, key = schema.tables[table], _key(schema)
+        codes = 1 + _KEYS.index(key)
         sum_bits = lookup.actions[action].params["value"].bitwidth // codes
-        code_bits = lookup.match_fields["index"].bitwidth // codes
+        code_bits = lookup.match_fields[key].bitwidth // codes
     except (ValueError, StopIteration) as error:
         raise ControllerError(
             f"the program on the switch is not p4/thc.p4, which this controller needs: {error}"
@@ -135,21 +143,23 @@ def _has(schema: finsy.P4Schema, name: str) -> bool:
     return any(table.name == name for table in schema.tables)
 
 
-def local(ip: str) -> finsy.P4TableEntry:
-    """Return the entry that sends packets for `ip` to the switch itself."""
+def local(ip: str, schema: finsy.P4Schema) -> Iterator[Entity]:
+    """Yield what sends packets for `ip` to the switch itself, and all that no job has alone."""
     match = finsy.Match({"hdr.ipv4.dst_addr": f"{ip}/32"})
-    return finsy.P4TableEntry(ROUTES, match=match, action=finsy.Action("ThcIngress.aggregate"))
+    yield finsy.P4TableEntry(ROUTES, match=match, action=finsy.Action("ThcIngress.aggregate"))
+    if shares(schema) and schema.arch == "tna":
+        yield _EVICTIONS
 
 
 def job_entries(
     plan: JobPlan, schema: finsy.P4Schema, local_ip: str, local_mac: str
 ) -> Iterator[finsy.P4TableEntry | finsy.P4MulticastGroupEntry]:
     """Yield a job's entries, members last: packets are admitted when all is installed."""
-    tables = {} if plan.adds else lookup_tables(schema) or _FIRST_LOOKUP
-    values = plan.table if plan.adds or _codes_a_lookup(tables) == 1 else _pairs(plan)
+    tables, key = {} if plan.adds else lookup_tables(schema) or _FIRST_LOOKUP, _key(schema)
+    values = plan.table if key == "index" else _pairs(plan)
     for table, action in tables.items():
         for index, value in enumerate(values):
-            match = finsy.Match(job=plan.number, index=index)
+            match = finsy.Match({"job": plan.number, key: index})
             yield finsy.P4TableEntry(table, match=match, action=finsy.Action(action, value=value))
     yield from _receivers(plan, local_ip, local_mac)
     yield group(plan)
@@ -168,10 +178,11 @@ def group(plan: JobPlan) -> finsy.P4MulticastGroupEntry:
     return finsy.P4MulticastGroupEntry(plan.group, replicas=replicas)
 
 
-def _codes_a_lookup(tables: Mapping[str, str]) -> int:
-    """Return how many codes are the index of a lookup table: one or two."""
-    blocks = {name.rpartition(".")[0] for name in tables}
-    return max(_LANES * len(blocks) // len(tables), 1)
+def _key(schema: finsy.P4Schema) -> str:
+    """Return what the lookup tables' entries are found by, one of _KEYS."""
+    first = next(iter(lookup_tables(schema)), None)
+    fields = schema.tables[first].match_fields if first is not None else ()
+    return _KEYS[any(field.alias == _KEYS[1] for field in fields)]
 
 
 def _pairs(plan: JobPlan) -> list[int]:
@@ -309,6 +320,13 @@ def epoch(member: finsy.P4TableEntry) -> int:
     """Return the epoch of the job of this entry of `members`."""
     assert isinstance(member.action, finsy.Action)
     return int(member.action.args["epoch"])
+
+
+def held_epoch(register: str, data: Any) -> int:
+    """Return the epoch in a cell of one of EPOCHS_AT; on a Tofino, a tag has two parts."""
+    if not isinstance(data, int):
+        data = data["chunk"] << 32 | data["round"]
+    return int(data) >> EPOCHS_AT[register]
 
 
 def events(counters: Mapping[str, Mapping[int, Mapping[str, int]]]) -> dict[int, dict[str, int]]:

@@ -838,7 +838,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                     }
                     if (hdr.agg.type == TYPE_CODES && (hdr.agg.flags & FLAG_REPEATS) != 0) {
                         hdr.codes.setValid();
-#define REPEAT(n) hdr.codes.block##n = (codes4_t) (hdr.agg.bitmap >> (64 - 4 * CODE_BITS - n * 4 * CODE_BITS % 64));
+#define REPEAT(n) hdr.codes.block##n = (indices_t) (hdr.agg.bitmap >> (64 - 4 * CODE_BITS - n * 4 * CODE_BITS % 64));
                         EACH_BLOCK(REPEAT)
                     }
 #endif

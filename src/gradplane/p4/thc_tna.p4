@@ -1,15 +1,15 @@
 // In-network aggregation of THC's compressed gradients (THC, NSDI '24, section 6 and appendix C)
 // for Tofino 2: the rules and the wire format of thc.p4, in the chip's way.
 //
-// A pass handles 128 codes and removes them from the packet, so that the next pass finds its own at
-// the same place. The last pass that finds the slot closed replaces its codes by their sums; the
+// A pass handles codes for 128 bytes of sums (128 of them for sums of 8 bits, 32 for 32) and removes
+// them from the packet, so that the next pass finds its own at the same place. The last pass that finds the slot closed replaces its codes by their sums; the
 // packet then collects the sums of the passes before, the last first, each in front of the others:
 //
-//   codes of passes 0 ... 7  -->  pass 0, 1, ... 7  -->  collecting 6, 5, ... 0  -->  1024 sums
+//   codes of passes 0 ... 7  -->  pass 0, 1, ... 7  -->  collecting 6, 5, ... 0  -->  all sums
 //
 // A register is accessed once in a pass, so what decides stands in registers one after the other:
 //
-//   epoch  -->  round, norm  -->  seen  -->  count  -->  summed  -->  128 sums
+//   epoch  -->  round, norm  -->  seen  -->  count  -->  summed  -->  sums
 //
 // `seen` has the workers whose packets came by, late ones too; `summed` those that were counted,
 // which a result names. A pass is closed when its count is the quorum.
@@ -21,54 +21,12 @@
 #include <core.p4>
 #include <t2na.p4>
 
-#include "include/headers.p4"
-#include "include/blocks.p4"
+#include "include/tna_aggregation.p4"
 
-#if SLOTS == 16
-#define SLOT_BITS 4
-#elif SLOTS == 32
-#define SLOT_BITS 5
-#elif SLOTS == 64
-#define SLOT_BITS 6
-#elif SLOTS == 128
-#define SLOT_BITS 7
-#elif SLOTS == 256
-#define SLOT_BITS 8
-#elif SLOTS == 512
-#define SLOT_BITS 9
-#elif SLOTS == 1024
-#define SLOT_BITS 10
-#elif SLOTS == 2048
-#define SLOT_BITS 11
-#elif SLOTS == 4096
-#define SLOT_BITS 12
-#else
-#error "SLOTS must be a power of two from 16 to 4096"
-#endif
-
-#if PASSES == 8
-#define PASS_BITS 3
-#else
-#define PASS_BITS 2
-#endif
-#define LAST_PASS (PASSES - 1)
-
-// Lookup entries of all jobs together, in each of the tables.
-#ifndef LOOKUPS
-#define LOOKUPS 4096
-#endif
-
-typedef bit<(SLOT_BITS + PASS_BITS)> cell_t;        // slot, pass
 typedef bit<(SLOT_BITS + PASS_BITS + 1)> state_t;   // 0, slot, pass; or 1, slot, 0: its norms
 #define STATES (2 * CELLS)
 
-// The pipe that has the registers, as the high bits of its ports, and its recirculation port.
-const bit<2> AGGREGATING_PIPE = 0;
-const PortId_t RECIRCULATION_PORT = 6;
-#define OF_AGGREGATING_PIPE 9w0 &&& 9w0x180
-
-// Events counted per job, as in thc.p4: index job * 16 + event.
-typedef bit<4> event_t;
+// The events of thc.p4.
 const event_t EVENT_ACCEPTED = 0;
 const event_t EVENT_DUPLICATE = 1;
 const event_t EVENT_LATE = 2;
@@ -88,26 +46,11 @@ const event_t EVENT_OTHER_EPOCH = 14;
 // No completion: an event that is not one of those.
 const event_t NOTHING = 0;
 
-// The verdict on the packet.
-typedef bit<3> verdict_t;
-const verdict_t DROP = 0;
-const verdict_t FORWARD = 1;
-const verdict_t RECIRCULATE = 2;
-const verdict_t ANSWER = 3;         // to the sender
-const verdict_t MULTICAST = 4;      // to all workers of the job
-
-// The operation that a packet asks for.
-typedef bit<3> operation_t;
-const operation_t REFUSED = 0;
-const operation_t CODES = 1;
-const operation_t NORM = 2;
-const operation_t STATUS = 3;
-const operation_t NORM_STATUS = 4;
-const operation_t COLLECT = 5;
+const operation_t NORM = 3;
+const operation_t STATUS = 4;
+const operation_t NORM_STATUS = 5;
 const operation_t OLD_CODES = 6;    // of another epoch than the job's
 const operation_t OLD_HEADER = 7;
-
-#include "include/tna_block.p4"
 
 // The packet's round and norm beside those of the cell, one bit for each combination of: higher
 // round (lowest bit), equal round, equal norm, next round.
@@ -141,30 +84,23 @@ struct workers_t { bit<32> low; bit<32> high; }
 // One of the combinations of a relation.
 #define IN(relation) 0 &&& ~relation
 
-// Precedes a packet between two passes.
+// Precedes a packet between two passes, and from ingress to egress.
 header recirculation_t {
     @padding bit<7> unused;
     bit<9>  ingress_port;
-    bit<8>  sender;
+    bit<8>  job;
+    bit<8>  receiver;       // the sender, who gets the answer
     bit<8>  count;          // of the last pass, for the result
     bit<8>  skip;           // passes whose codes or sums are left in an answer without payload
     bit<1>  elsewhere;      // on its way to the pipe with the registers: not a pass yet
     bit<1>  collecting;
     bit<1>  closing;        // collecting, and has closed the last pass
-    bit<1>  answered;       // an answer, as soon as it has no payload
-    @padding bit<4> unused2;
-}
-
-// From ingress to egress, where packets for workers get their addresses.
-header bridge_t {
-    bit<8>  job;
-    bit<8>  sender;
-    bit<8>  sums;           // 1: an answer with a payload
-    bit<8>  answer;
+    bit<1>  emptied;        // an answer, as soon as it has no payload
+    bit<1>  addressed;
+    @padding bit<3> unused2;
 }
 
 struct headers_t {
-    bridge_t        bridge;
     recirculation_t recirculation;
     ethernet_t      ethernet;
     ipv4_t          ipv4;
@@ -217,128 +153,10 @@ struct metadata_t {
     bit<1>  closed;
     bit<1>  closing;
     bit<1>  finished;       // no pass follows: its event counts
-    bit<8>  with_sums;
     event_t completion;
 }
 
-parser ThcIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
-                        out ingress_intrinsic_metadata_t intrinsic) {
-    Checksum() ipv4_checksum;
-    Checksum() agg_checksum;
-
-    state start {
-        packet.extract(intrinsic);
-        packet.advance(PORT_METADATA_SIZE);
-        meta.port = intrinsic.ingress_port;
-        transition select(intrinsic.ingress_port) {
-            RECIRCULATION_PORT: parse_recirculation;
-            default: parse_ethernet;
-        }
-    }
-    state parse_recirculation {
-        packet.extract(hdr.recirculation);
-        meta.port = hdr.recirculation.ingress_port;
-        transition select(hdr.recirculation.elsewhere) {
-            1: parse_ethernet;
-            default: parse_again;
-        }
-    }
-    state parse_ethernet {
-        packet.extract(hdr.ethernet);
-        transition select(hdr.ethernet.ether_type) {
-            ETHERTYPE_IPV4: parse_ipv4;
-            default: accept;
-        }
-    }
-    state parse_ipv4 {
-        packet.extract(hdr.ipv4);
-        ipv4_checksum.add(hdr.ipv4);
-        transition select(hdr.ipv4.ihl) {
-            5: check_ipv4;
-            default: accept;
-        }
-    }
-    state check_ipv4 {
-        meta.wrong_checksum = (bit<1>) ipv4_checksum.verify();
-        // No options, no fragments: others are forwarded without being parsed.
-        transition select(hdr.ipv4.version, hdr.ipv4.flags[0:0], hdr.ipv4.fragment_offset,
-                          hdr.ipv4.protocol) {
-            (4, 0, 0, PROTOCOL_UDP): parse_udp;
-            default: accept;
-        }
-    }
-    state parse_udp {
-        packet.extract(hdr.udp);
-        transition select(hdr.udp.dst_port) {
-            AGGREGATION_PORT: parse_version;
-            default: accept;
-        }
-    }
-    state parse_version {
-        transition select(packet.lookahead<bit<4>>()) {
-            AGGREGATION_VERSION: parse_aggregation;
-            default: accept;
-        }
-    }
-    state parse_aggregation {
-        packet.extract(hdr.agg);
-        agg_checksum.add(hdr.agg);
-        meta.damaged = (bit<1>) agg_checksum.verify();
-        transition select(hdr.agg.type, intrinsic.ingress_port) {
-            (TYPE_CODES, OF_AGGREGATING_PIPE): parse_codes;
-            default: accept;
-        }
-    }
-    // Between two passes, or on its way out without a payload.
-    state parse_again {
-        meta.again = 1;
-        packet.extract(hdr.ethernet);
-        packet.extract(hdr.ipv4);
-        packet.extract(hdr.udp);
-        packet.extract(hdr.agg);
-        transition select(hdr.recirculation.answered, hdr.recirculation.collecting) {
-            (0, 0): parse_codes;
-            (1, 0): skip_codes;
-            (1, 1): skip_sums;
-            default: accept;
-        }
-    }
-    state parse_codes {
-        packet.extract(hdr.codes);
-        meta.looks_up = 1;
-        transition accept;
-    }
-
-#define SKIP(name, n, left, bytes) state name##n { packet.advance(8 * bytes); transition name##left; }
-    state skip_codes {
-        transition select(hdr.recirculation.skip) {
-            1: skip_codes1; 2: skip_codes2; 3: skip_codes3; 4: skip_codes4;
-            5: skip_codes5; 6: skip_codes6; 7: skip_codes7;
-            default: accept;
-        }
-    }
-    SKIP(skip_codes, 7, 6, PASS_CODES_BYTES)
-    SKIP(skip_codes, 6, 5, PASS_CODES_BYTES)
-    SKIP(skip_codes, 5, 4, PASS_CODES_BYTES)
-    SKIP(skip_codes, 4, 3, PASS_CODES_BYTES)
-    SKIP(skip_codes, 3, 2, PASS_CODES_BYTES)
-    SKIP(skip_codes, 2, 1, PASS_CODES_BYTES)
-    state skip_codes1 { packet.advance(8 * PASS_CODES_BYTES); transition accept; }
-    state skip_sums {
-        transition select(hdr.recirculation.skip) {
-            1: skip_sums1; 2: skip_sums2; 3: skip_sums3; 4: skip_sums4;
-            5: skip_sums5; 6: skip_sums6; 7: skip_sums7;
-            default: accept;
-        }
-    }
-    SKIP(skip_sums, 7, 6, 16 * SUM_BITS)
-    SKIP(skip_sums, 6, 5, 16 * SUM_BITS)
-    SKIP(skip_sums, 5, 4, 16 * SUM_BITS)
-    SKIP(skip_sums, 4, 3, 16 * SUM_BITS)
-    SKIP(skip_sums, 3, 2, 16 * SUM_BITS)
-    SKIP(skip_sums, 2, 1, 16 * SUM_BITS)
-    state skip_sums1 { packet.advance(8 * 16 * SUM_BITS); transition accept; }
-}
+#include "include/tna_parser.p4"
 
 control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                    in ingress_intrinsic_metadata_t intrinsic,
@@ -348,35 +166,8 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     Counter<bit<32>, bit<12>>(4096, CounterType_t.PACKETS) events;
     // Completed sums and norms, at the same indices: a packet counts once in a counter.
     Counter<bit<32>, bit<12>>(4096, CounterType_t.PACKETS) completions;
-    Counter<bit<32>, bit<1>>(1, CounterType_t.PACKETS) unknown_member;
-    // By the port that they came in by: headers with a wrong checksum, and of another version.
-    Counter<bit<32>, PortId_t>(512, CounterType_t.PACKETS) damaged;
-    Counter<bit<32>, PortId_t>(512, CounterType_t.PACKETS) other_version;
-    Counter<bit<32>, PortId_t>(512, CounterType_t.PACKETS) port_in;
 
-#define BLOCK_INSTANCE(n) Block() block##n;
-    EACH_BLOCK(BLOCK_INSTANCE)
-
-    // -- routing -------------------------------------------------------------------------------
-
-    action forward(bit<48> mac, bit<9> port) {
-        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
-        hdr.ethernet.dst_addr = mac;
-        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-        for_tm.ucast_egress_port = port;
-        meta.verdict = FORWARD;
-    }
-
-    action aggregate() { meta.local = 1; }
-
-    action drop_route() { meta.verdict = DROP; }
-
-    table routes {
-        key = { hdr.ipv4.dst_addr : lpm; }
-        actions = { forward; aggregate; drop_route; }
-        const default_action = drop_route();
-        size = 1024;
-    }
+#include "include/tna_arrivals.p4"
 
     // -- members -------------------------------------------------------------------------------
 
@@ -824,7 +615,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.event = event;
         meta.completion = completion;
         meta.finished = 1;
-        meta.with_sums = 1;
+        hdr.udp.length = UDP_BYTES + AGGREGATION_BYTES + SUMS_BYTES;
         hdr.agg.type = TYPE_SUMS;
         hdr.agg.worker = 0;
         hdr.agg.count = 8w0 ++ hdr.recirculation.count;
@@ -832,6 +623,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
     action fill_in(bit<4> type, bit<8> flags) {
         meta.finished = 1;
+        hdr.udp.length = UDP_BYTES + AGGREGATION_BYTES;
         hdr.agg.type = type;
         hdr.agg.flags = flags;
         hdr.agg.pass = 0;
@@ -854,7 +646,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     action answer_after_payload(bit<4> type, event_t event) {
         meta.verdict = RECIRCULATE;
         meta.event = event;
-        hdr.recirculation.answered = 1;
+        hdr.recirculation.emptied = 1;
         hdr.recirculation.skip = LAST_PASS - hdr.agg.pass;
         fill_in(type, 0);
     }
@@ -914,13 +706,13 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     action first_arrival() {
         hdr.recirculation.setValid();
         hdr.recirculation.ingress_port = intrinsic.ingress_port;
-        hdr.recirculation.sender = hdr.agg.worker;
+        hdr.recirculation.receiver = hdr.agg.worker;
         hdr.recirculation.count = 0;
         hdr.recirculation.skip = 0;
         hdr.recirculation.elsewhere = 0;
         hdr.recirculation.collecting = 0;
         hdr.recirculation.closing = 0;
-        hdr.recirculation.answered = 0;
+        hdr.recirculation.emptied = 0;
     }
 
     apply {
@@ -946,7 +738,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 other_version.count(intrinsic.ingress_port);
             }
         } else if (meta.local == 1) {
-            if (hdr.recirculation.answered == 1) {
+            if (hdr.recirculation.emptied == 1) {
                 meta.verdict = ANSWER;
             } else if (intrinsic.ingress_port[8:7] != AGGREGATING_PIPE) {
                 hdr.recirculation.elsewhere = 1;
@@ -989,160 +781,30 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         EACH_BLOCK(BLOCK_APPLY)
 
         // The sums of a pass go with the packet from the last pass on, if it is closed.
-        if (hdr.recirculation.collecting == 0 || hdr.recirculation.answered == 1) {
+        if (hdr.recirculation.collecting == 0 || hdr.recirculation.emptied == 1) {
             hdr.sums.setInvalid();
         }
         if (meta.verdict == RECIRCULATE) {
             for_tm.ucast_egress_port = RECIRCULATION_PORT;
             for_tm.bypass_egress = 1;
         } else {
-            hdr.bridge.setValid();
-            hdr.bridge.job = hdr.agg.job;
-            hdr.bridge.sender = hdr.recirculation.sender;
-            hdr.bridge.sums = meta.with_sums;
-            hdr.bridge.answer = 1;
+            hdr.recirculation.job = hdr.agg.job;
+            hdr.recirculation.addressed = 1;
             if (meta.verdict == MULTICAST) {
                 for_tm.mcast_grp_a = meta.group;
             } else if (meta.verdict == ANSWER) {
                 for_tm.ucast_egress_port = meta.port;
             } else {
-                hdr.bridge.answer = 0;
+                hdr.recirculation.addressed = 0;
                 if (meta.verdict == DROP) {
                     for_deparser.drop_ctl = 1;
                 }
             }
-            hdr.recirculation.setInvalid();
         }
     }
 }
 
-control ThcIngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
-                           in ingress_intrinsic_metadata_for_deparser_t for_deparser) {
-    Checksum() agg_checksum;
-
-    apply {
-        hdr.agg.checksum = agg_checksum.update({
-            hdr.agg.version, hdr.agg.type, hdr.agg.flags, hdr.agg.job, hdr.agg.worker,
-            hdr.agg.slot, hdr.agg.pass, hdr.agg.sum_bits, hdr.agg.round, hdr.agg.bitmap,
-            hdr.agg.norm, hdr.agg.count, hdr.agg.epoch, hdr.agg.code_bits
-        });
-        packet.emit(hdr);
-    }
-}
-
-// -- egress: the addresses of what goes to workers -------------------------------------------------
-
-struct egress_headers_t {
-    bridge_t   bridge;
-    ethernet_t ethernet;
-    ipv4_t     ipv4;
-    udp_t      udp;
-}
-
-struct egress_metadata_t { }
-
-parser ThcEgressParser(packet_in packet, out egress_headers_t hdr, out egress_metadata_t meta,
-                       out egress_intrinsic_metadata_t intrinsic) {
-    state start {
-        packet.extract(intrinsic);
-        packet.extract(hdr.bridge);
-        packet.extract(hdr.ethernet);
-        transition select(hdr.ethernet.ether_type) {
-            ETHERTYPE_IPV4: parse_ipv4;
-            default: accept;
-        }
-    }
-    state parse_ipv4 {
-        // The checksum of one with options is left as it is.
-        transition select(packet.lookahead<bit<8>>()) {
-            0x05 &&& 0x0F: parse_ipv4_header;
-            default: accept;
-        }
-    }
-    state parse_ipv4_header {
-        packet.extract(hdr.ipv4);
-        transition select(hdr.bridge.answer) {
-            1: parse_udp;
-            default: accept;
-        }
-    }
-    state parse_udp {
-        packet.extract(hdr.udp);
-        transition accept;
-    }
-}
-
-control ThcEgress(inout egress_headers_t hdr, inout egress_metadata_t meta,
-                  in egress_intrinsic_metadata_t intrinsic,
-                  in egress_intrinsic_metadata_from_parser_t from_parser,
-                  inout egress_intrinsic_metadata_for_deparser_t for_deparser,
-                  inout egress_intrinsic_metadata_for_output_port_t for_port) {
-    Counter<bit<32>, PortId_t>(512, CounterType_t.PACKETS) port_out;
-
-    action deliver(bit<48> src_mac, bit<48> mac, bit<32> src_ip, bit<32> ip, bit<16> port) {
-        hdr.ethernet.src_addr = src_mac;
-        hdr.ethernet.dst_addr = mac;
-        hdr.ipv4.src_addr = src_ip;
-        hdr.ipv4.dst_addr = ip;
-        hdr.udp.dst_port = port;
-    }
-
-    action drop_packet() { for_deparser.drop_ctl = 1; }
-
-    table receivers {
-        key = {
-            hdr.bridge.job : exact @name("job");
-            hdr.bridge.sender : exact @name("worker");
-        }
-        actions = { deliver; @defaultonly drop_packet; }
-        const default_action = drop_packet();
-        size = 4096;
-    }
-
-    // The replicas of an answer differ only in their addresses.
-    action plain(bit<16> udp_length) {
-        hdr.ipv4.tos = 0;
-        hdr.ipv4.identification = 0;
-        hdr.ipv4.flags = 2;
-        hdr.ipv4.ttl = 64;
-        hdr.ipv4.total_length = udp_length + IPV4_BYTES;
-        hdr.udp.src_port = AGGREGATION_PORT;
-        hdr.udp.checksum = 0;
-        hdr.udp.length = udp_length;
-    }
-
-    apply {
-        port_out.count(intrinsic.egress_port);
-        if (hdr.bridge.answer == 1) {
-            if (hdr.bridge.sums == 1) {
-                plain(UDP_BYTES + AGGREGATION_BYTES + SUMS_BYTES);
-            } else {
-                plain(UDP_BYTES + AGGREGATION_BYTES);
-            }
-            if (intrinsic.egress_rid != 0) {
-                hdr.bridge.sender = (bit<8>) intrinsic.egress_rid - 1;
-            }
-            receivers.apply();
-        }
-        hdr.bridge.setInvalid();
-    }
-}
-
-control ThcEgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_metadata_t meta,
-                          in egress_intrinsic_metadata_for_deparser_t for_deparser) {
-    Checksum() ipv4_checksum;
-
-    apply {
-        if (hdr.ipv4.isValid()) {
-            hdr.ipv4.checksum = ipv4_checksum.update({
-                hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_length,
-                hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
-                hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr
-            });
-        }
-        packet.emit(hdr);
-    }
-}
+#include "include/tna_egress.p4"
 
 Pipeline(ThcIngressParser(), ThcIngress(), ThcIngressDeparser(),
          ThcEgressParser(), ThcEgress(), ThcEgressDeparser()) pipe;

@@ -3,35 +3,53 @@
 #ifndef GRADPLANE_TNA_BLOCK_P4
 #define GRADPLANE_TNA_BLOCK_P4
 
-#include "blocks.p4"
-
-// A stateful ALU adds two numbers of 32 bits at most: four lanes of 16.
-#if SUM_BITS == 32
-#error "SUM_BITS must be 8 or 16 on a Tofino, whose ALUs add no four sums of 32 bits"
-#endif
-
-// A lookup takes one code, or two at once: 64 tables instead of 128, which is what the stages of a
-// chip have hash units for, but with codes of 4 bits 256 entries for a job in each instead of 16.
+// A lookup takes one code, or two at once: for 8-bit sums 64 tables instead of 128, which is what the
+// stages of a chip have hash units for, but with codes of 4 bits 256 entries for a job in each
+// instead of 16.
 #ifndef CODES_A_LOOKUP
 #define CODES_A_LOOKUP 1
 #endif
 
 #if CODES_A_LOOKUP == 2
+#if LANES == 1
+#error "a block of 32-bit sums has one code: CODES_A_LOOKUP must be 1"
+#endif
 #if CODE_BITS == 8
 #error "two codes of 8 bits are 65536 pairs: CODES_A_LOOKUP must be 1"
 #endif
+#define INDEX_NAME "pair"
+#elif CODES_A_LOOKUP == 1
+#define INDEX_NAME "index"
+#else
+#error "CODES_A_LOOKUP must be 1 or 2"
+#endif
+
+// Lookup entries of all jobs together, in each of the tables.
+#ifndef LOOKUPS
+#define LOOKUPS 4096
+#endif
+
+#define LOOKUPS_A_BLOCK (LANES / CODES_A_LOOKUP)
+#define INDEX_BITS (CODES_A_LOOKUP * CODE_BITS)
+#define VALUE_BITS (CODES_A_LOOKUP * SUM_BITS)
+
+#if LOOKUPS_A_BLOCK == 4
+#define EACH_LOOKUP(F) F(0) F(1) F(2) F(3)
+#elif LOOKUPS_A_BLOCK == 2
+#define EACH_LOOKUP(F) F(0) F(1)
+#else
+#define EACH_LOOKUP(F) F(0)
 #endif
 
 // Beside the updates of blocks.p4, where UPDATE_NONE does not access the sums at all: only read.
 const update_t UPDATE_READ = 3;
 
-// Four lanes: each code is looked up for its job, and the four values are added to the sums of the
-// cell in one access. The controller keeps granularity * workers below 2^SUM_BITS, so no lane
-// carries into the next.
+// Each code is looked up for its job, and the values are added to the sums of the cell in one access.
+// The controller keeps granularity * workers below 2^SUM_BITS, so no lane carries into the next.
 //
 // The lookups do not wait for the update, of which the chip knows late: they share the stages of
 // what computes it. `lanes` takes up the values, and leaves with the sums.
-control Block(in bit<8> job, in bit<1> looks_up, in codes4_t codes, in cell_t cell,
+control Block(in bit<8> job, in bit<1> looks_up, in indices_t codes, in cell_t cell,
               in operation_t operation, in update_t update, inout lanes_t lanes) {
     Register<lanes_t, cell_t>(CELLS) sums;
 
@@ -51,54 +69,20 @@ control Block(in bit<8> job, in bit<1> looks_up, in codes4_t codes, in cell_t ce
         void apply(inout lanes_t sum, out lanes_t result) { result = sum; }
     };
 
-#if CODES_A_LOOKUP == 2
-    action set0(bit<(2 * SUM_BITS)> value) { lanes[4 * SUM_BITS - 1:2 * SUM_BITS] = value; }
-    action set1(bit<(2 * SUM_BITS)> value) { lanes[2 * SUM_BITS - 1:0] = value; }
-
-    table lookup0 {
-        key = { job : exact @name("job"); codes[4 * CODE_BITS - 1:2 * CODE_BITS] : exact @name("index"); }
-        actions = { set0; }
-        const default_action = set0(0);
-        size = LOOKUPS;
+#define LOOKUP(n) \
+    action set##n(bit<VALUE_BITS> value) { \
+        lanes[31 - n * VALUE_BITS:32 - (n + 1) * VALUE_BITS] = value; \
+    } \
+    table lookup##n { \
+        key = { \
+            job : exact @name("job"); \
+            codes[(LOOKUPS_A_BLOCK - n) * INDEX_BITS - 1:(LOOKUPS_A_BLOCK - n - 1) * INDEX_BITS] : exact @name(INDEX_NAME); \
+        } \
+        actions = { set##n; } \
+        const default_action = set##n(0); \
+        size = LOOKUPS; \
     }
-    table lookup1 {
-        key = { job : exact @name("job"); codes[2 * CODE_BITS - 1:0] : exact @name("index"); }
-        actions = { set1; }
-        const default_action = set1(0);
-        size = LOOKUPS;
-    }
-
-#else
-    action set0(sum_t value) { lanes[4 * SUM_BITS - 1:3 * SUM_BITS] = value; }
-    action set1(sum_t value) { lanes[3 * SUM_BITS - 1:2 * SUM_BITS] = value; }
-    action set2(sum_t value) { lanes[2 * SUM_BITS - 1:SUM_BITS] = value; }
-    action set3(sum_t value) { lanes[SUM_BITS - 1:0] = value; }
-
-    table lookup0 {
-        key = { job : exact @name("job"); codes[4 * CODE_BITS - 1:3 * CODE_BITS] : exact @name("index"); }
-        actions = { set0; }
-        const default_action = set0(0);
-        size = LOOKUPS;
-    }
-    table lookup1 {
-        key = { job : exact @name("job"); codes[3 * CODE_BITS - 1:2 * CODE_BITS] : exact @name("index"); }
-        actions = { set1; }
-        const default_action = set1(0);
-        size = LOOKUPS;
-    }
-    table lookup2 {
-        key = { job : exact @name("job"); codes[2 * CODE_BITS - 1:CODE_BITS] : exact @name("index"); }
-        actions = { set2; }
-        const default_action = set2(0);
-        size = LOOKUPS;
-    }
-    table lookup3 {
-        key = { job : exact @name("job"); codes[CODE_BITS - 1:0] : exact @name("index"); }
-        actions = { set3; }
-        const default_action = set3(0);
-        size = LOOKUPS;
-    }
-#endif
+    EACH_LOOKUP(LOOKUP)
 
     action start_sums() { lanes = start.execute(cell); }
     action add_to_sums() { lanes = add.execute(cell); }
@@ -119,12 +103,8 @@ control Block(in bit<8> job, in bit<1> looks_up, in codes4_t codes, in cell_t ce
 
     apply {
         if (looks_up == 1) {
-            lookup0.apply();
-            lookup1.apply();
-#if CODES_A_LOOKUP == 1
-            lookup2.apply();
-            lookup3.apply();
-#endif
+#define LOOKUP_APPLY(n) lookup##n.apply();
+            EACH_LOOKUP(LOOKUP_APPLY)
         }
         access.apply();
     }

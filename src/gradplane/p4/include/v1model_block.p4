@@ -8,7 +8,7 @@
 // Four lanes: each code is looked up for its job, and the four values are added to the sums of the
 // cell in one access; with `adds`, the sums of a lower switch are, as they are. The controller keeps
 // granularity * workers below 2^SUM_BITS, so no lane carries into the next.
-control Block(in bit<8> job, in codes4_t codes, in bit<32> cell, in update_t update, in bit<1> adds,
+control Block(in bit<8> job, in indices_t codes, in bit<32> cell, in update_t update, in bit<1> adds,
               inout lanes_t total) {
     register<lanes_t>(CELLS) sums;
     sum_t value0 = 0;
