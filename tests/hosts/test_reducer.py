@@ -73,6 +73,26 @@ def test_the_order_of_a_sum(scheme, sums):
     assert together(job, program) == [[sums, sums]] * 4
 
 
+@pytest.mark.parametrize(("scheme", "less"), [("ring", 0.6), ("ps", 0.5), ("switch", 2)])
+def test_each_worker_may_need_only_its_part(scheme, less):
+    """A ring then takes half of its steps, and a server answers with a part; a switch does not."""
+
+    def program(reducer):
+        x, traffic, found = np.arange(3000, dtype=np.float32) % 7 * (reducer.rank + 1), [], []
+        for scattered in (False, True):
+            started = reducer.start(x.reshape(3, 1000), None, None, scattered)
+            found.append(started.result().mean)
+            traffic.append(reducer.take_traffic().payload_down)
+        assert found[1][reducer.rank].any()
+        if scheme != "switch":  # each reduce of THC is rounded by itself
+            assert (found[1][reducer.rank] == found[0][reducer.rank]).all()
+            found[1][reducer.rank] = 0
+            assert not found[1].any()
+        return traffic[1] / traffic[0]
+
+    assert max(together(loopback_job(scheme, 3, error_feedback=False), program)) < less
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_several_at_once(scheme):
     """Reduces in flight, of different sizes, do not touch each other."""
@@ -215,6 +235,15 @@ def test_wrong_arguments_do_no_harm():
     seen = []
     (last,) = together(loopback_job("switch", 1), program)
     assert error(last, [np.ones(9)]) < 0.1
+
+
+def test_parts_are_equal_and_of_no_tensor():
+    with running(loopback_job("ps", 2)) as hosts, Reducer(hosts[0]) as reducer:
+        for n, tensor in ((3, None), (4, 0)):
+            with pytest.raises(
+                ReducerError, match=f"^scattered: {n} values of tensor {tensor}: ten"
+            ):
+                reducer.start(np.ones(n, np.float32), tensor, None, True)
 
 
 def test_a_closed_reducer_says_so():

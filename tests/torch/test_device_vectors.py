@@ -18,7 +18,7 @@ from gradplane import codecs
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.device_vector import DeviceVector
 from gradplane.hosts.protocols.job_codec import parts, push_codec
-from gradplane.hosts.protocols.results import ReduceError, Summed
+from gradplane.hosts.protocols.results import SCATTERED, ReduceError, Summed
 from gradplane.hosts.protocols.server_tree import server
 from gradplane.hosts.protocols.several_rounds import ring_worker, served_worker
 from gradplane.hosts.reducer import Reducer, ReducerError
@@ -314,14 +314,14 @@ def of_ring(name, feedback=False, groups=(), **parameters):
     return pytest.param(changes, id=f"{name} {parameters} {groups}{feedback * ' feedback'}")
 
 
-def round_rings(job, vectors, made):
+def round_rings(job, vectors, made, tensor=0):
     """Reduce round a ring, or rings; return all messages, and what told() does."""
-    machine = served_worker if job.rings else ring_worker
-    workers = [machine(job, w) for w in range(job.workers)]
-    servers = {SERVER: server(job, SERVER)} if job.rings else {}
+    ring = job.aggregation == "ring"
+    workers = [(ring_worker if ring else served_worker)(job, w) for w in range(job.workers)]
+    servers = {} if ring else {SERVER: server(job, SERVER)}
     wired = Wired(job, workers, servers, seed=None)
     for ticket, xs in enumerate(vectors):
-        wired.reduce(ticket, [made(x) for x in xs])
+        wired.reduce(ticket, [made(x) for x in xs], tensor)
     return wired.sent, told(job, workers, wired.delivered.values())
 
 
@@ -351,6 +351,21 @@ def test_a_ring_gets_the_same_bytes(placed, changes):
     expected = round_rings(job, vectors, as_array)
     assert round_rings(job, vectors, placed) == expected
     assert len(expected[1][1]) == job.workers * ROUNDS
+
+
+def test_parts_of_a_ring_and_of_a_server(placed):
+    changes = {"codec": ("bfloat16", {}), "pull_codec": ("float16", {}), "error_feedback": False}
+    for place in ({"aggregation": "ring"}, {"aggregation": "ps", "server_address": SERVER}):
+        job = make_job(workers=3, **changes, **place)
+        vectors = drawn(3, 300)
+        expected = round_rings(job, vectors, as_array, SCATTERED)
+        assert round_rings(job, vectors, placed, SCATTERED) == expected
+        means = [np.frombuffer(mean, np.float32).reshape(3, 100) for mean in expected[1][1]]
+        assert sorted(tuple(mean.any(1)) for mean in means) == [
+            *[(False, False, True)] * 2,
+            *[(False, True, False)] * 2,
+            *[(True, False, False)] * 2,
+        ]
 
 
 @pytest.mark.parametrize("between", [None, ("mxfp", {"element": "e2m1"}), ("onebit", {})])

@@ -38,6 +38,7 @@ from gradplane.hosts.protocols.job_codec import keeps_sums, parts, pull_codec, p
 from gradplane.hosts.protocols.once import is_constant
 from gradplane.hosts.protocols.phases import Phase
 from gradplane.hosts.protocols.results import (
+    SCATTERED,
     TRANSIENT,
     Floats,
     Reduced,
@@ -164,6 +165,7 @@ class Reducer:
         x: npt.NDArray[Any] | DeviceVector,
         tensor: int | None = 0,
         watch: Callable[[Phase], None] | None = None,
+        scattered: bool = False,
     ) -> "Future[Result]":
         """Begin to reduce x, finite float32 of any shape, which must not change until it is done.
 
@@ -175,6 +177,9 @@ class Reducer:
         tensor: which error feedback is used, from 0 to 32,767; a tensor keeps its size and has one
         reduce in flight at a time. None: nothing is kept from this reduce for another. The future
         gets the Result, or ReducerError.
+
+        scattered: this worker needs only its own part of the result, of as many equal parts as
+        there are workers, in their order; the rest may be 0. With tensor None.
 
         watch: called in the network's thread when codes begin to be computed ("encode"), when they
         are known ("network") and when a result begins to be decoded ("decode"), again for each part
@@ -190,13 +195,18 @@ class Reducer:
         elif not isinstance(x, np.ndarray) or x.dtype != np.float32:
             found = x.dtype if isinstance(x, np.ndarray) else type(x).__name__
             raise ReducerError(f"expected a float32 array, got {found}: use x.astype('float32')")
+        if scattered and (tensor is not None or x.size % self.workers):
+            raise ReducerError(
+                f"scattered: {x.size} values of tensor {tensor}: tensor must be None, and the"
+                f" number of values be divisible by the {self.workers} workers"
+            )
         if tensor is not None and not 0 <= tensor < TRANSIENT:
             raise ReducerError(f"tensor = {tensor}: it must be from 0 to 32,767, or None")
         if self._closed:
             raise ReducerError("the reducer is closed: open another")
         future: Future[Result] = Future()
         with self._lock:
-            self._loop.call(lambda: self._begin(x, tensor, future, watch))
+            self._loop.call(lambda: self._begin(x, tensor, future, watch, scattered))
         return future
 
     def reduce(self, x: Floats, tensor: int | None = 0) -> Floats:
@@ -269,6 +279,7 @@ class Reducer:
         tensor: int | None,
         future: "Future[Result]",
         watch: Callable[[Phase], None] | None,
+        scattered: bool,
     ) -> None:
         if self._broken is not None:
             future.set_exception(
@@ -279,7 +290,7 @@ class Reducer:
             self._next_round()
         env, ticket = self._loop.env, self._tickets
         if tensor is None:  # the same number on all workers, as messages carry it
-            tensor = TRANSIENT + ticket % TRANSIENT
+            tensor = (SCATTERED if scattered else TRANSIENT) + ticket % (SCATTERED - TRANSIENT)
         now = env.now()
         timer = env.call_at(now + round(self._timeout * 1e9), lambda: self._late(ticket))
         vector: Any = x if isinstance(x, DeviceVector) else x.reshape(-1)

@@ -73,15 +73,17 @@ class Exchange:
         return reason
 
     def reduce(
-        self, tensor: torch.Tensor, number: int | None, mean: bool
+        self, tensor: torch.Tensor, number: int | None, mean: bool, scattered: bool = False
     ) -> torch.futures.Future[torch.Tensor]:
         """Replace a tensor by its mean or its sum over all ranks; return its future.
 
-        The sum of integers is exact, and their mean is rounded towards 0. See mean().
+        scattered: the rank's own part of it will do. The sum of integers is exact, and their mean
+        is rounded towards 0. See mean().
         """
         if tensor.dtype in INTEGERS:
             return self._integers(tensor, mean)
-        return self.mean(tensor, number, 1.0 if mean else float(self.reducer.workers))
+        factor = 1.0 if mean else float(self.reducer.workers)
+        return self.mean(tensor, number, factor, scattered)
 
     def _integers(self, tensor: torch.Tensor, mean: bool) -> torch.futures.Future[torch.Tensor]:
         filled, shown = _future(tensor.device), ranges()
@@ -103,7 +105,11 @@ class Exchange:
         return future
 
     def mean(
-        self, tensor: torch.Tensor, number: int | None, factor: float = 1.0
+        self,
+        tensor: torch.Tensor,
+        number: int | None,
+        factor: float = 1.0,
+        scattered: bool = False,
     ) -> torch.futures.Future[torch.Tensor]:
         """Replace a tensor by its mean over all ranks times `factor`; return its future.
 
@@ -137,7 +143,8 @@ class Exchange:
 
         given = device_vector(values, self.reducer)
         values = values.cpu() if given is None else values
-        start = self.reducer.start(values.numpy() if given is None else given, number, shown)
+        taken = values.numpy() if given is None else given
+        start = self.reducer.start(taken, number, shown, scattered)
         start.add_done_callback(take)
         averaged: torch.futures.Future[torch.Tensor] = mean
         return averaged

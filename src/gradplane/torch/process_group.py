@@ -89,7 +89,7 @@ class NetworkGroup(dist.ProcessGroup):
     def reduce_scatter_single(self, output: Any, whole: Any, opts: Any = None) -> Any:
         """Begin the sum or mean of a tensor of which each rank keeps its part; return its work.
 
-        All ranks get all of it from the network."""
+        From a switch all ranks get all of it, from a ring and a server of float32 their parts."""
         op, exchange = _operation(opts, {}), self._exchange
         mean, place = bool(op == dist.ReduceOp.AVG), self._begin("reduce_scatter_tensor")
         if exchange is None:
@@ -102,7 +102,7 @@ class NetworkGroup(dist.ProcessGroup):
             given = [opts] if opts else []
             return _Work(self._gloo._reduce_scatter_base(output, whole, *given), place)
         self._member.begin_round()
-        done = exchange.reduce(whole.detach().clone(), None, mean)
+        done = exchange.reduce(whole.detach().clone(), None, mean, scattered=True)
 
         def keep(found: Any) -> list[torch.Tensor]:
             own = found.value().view(self.size(), *output.shape)[self.rank()]

@@ -26,7 +26,7 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Action, Defer, Deliver, Peer, Record, SendMessage
 from gradplane.hosts.protocols.compute_time import ComputeQueue
-from gradplane.hosts.protocols.device_vector import coder_of, decoder_of, digest_of
+from gradplane.hosts.protocols.device_vector import coder_of, decoder_of, digest_of, zeros_of
 from gradplane.hosts.protocols.job_codec import (
     answers_sums,
     codec_ns,
@@ -40,14 +40,24 @@ from gradplane.hosts.protocols.once import equal
 from gradplane.hosts.protocols.phases import Watch, unwatched
 from gradplane.hosts.protocols.results import (
     LARGE,
+    SCATTERED,
     TRANSIENT,
     Floats,
     Reduced,
     ReduceError,
     checked_vector,
+    own_part,
 )
 
 _NO_VALUES: Floats = np.empty(0, np.float32)
+
+
+def scatters(job: JobConfig, message: Message) -> bool:
+    """Return whether each worker is answered with its own part of a mean (SCATTERED): where the
+    part's bytes depend on nothing else."""
+    parts = message.tensor >= SCATTERED and message.n % job.workers == 0
+    plain = pull_codec(job).start(1) is None and not push_codec(job).carriers
+    return parts and plain and not (job.groups or answers_sums(job))
 
 
 class Weights(Protocol):
@@ -209,6 +219,10 @@ class PsWorker:
         """Return the mean that an answer stands for."""
         n = reduce.vector.size
         mean: Floats
+        if scatters(self._job, message):
+            mean, own = zeros_of(reduce.vector, n), own_part(n, self._worker, self._job.workers)
+            mean[own] = reduce.pull.decode(message.body, own.stop - own.start)
+            return mean
         if self._sums is None:
             mean = reduce.pull.decode(message.body, n)
             return mean
@@ -400,11 +414,25 @@ class PsServer:
     def _close(self, message: Message, ticket: Ticket, now: int) -> list[Action]:
         """Answer: the vectors of a quorum are in, and the time to add them has passed."""
         sums, ticket.sums = ticket.sums, None
-        body = sums.tobytes() if sums is not None else self._encode_mean(message, ticket)
+        count, bitmap = ticket.members.bit_count(), ticket.members
+        mean = Message(Kind.PULL, message.ticket, message.n, message.tensor, count, bitmap)
+        if scatters(self._job, message):
+            answers = self._scattered(mean, self._merged(message, ticket))
+        else:
+            body = sums.tobytes() if sums is not None else self._encode_mean(message, ticket)
+            answers = self._answer(replace(mean, body=body))
         ticket.vectors = {}
-        who = {"count": ticket.members.bit_count(), "bitmap": ticket.members}
-        mean = Message(Kind.PULL, message.ticket, message.n, message.tensor, **who, body=body)
-        return [*self._parts(message, ticket, now), *self._answer(mean)]
+        return [*self._parts(message, ticket, now), *answers]
+
+    def _scattered(self, message: Message, mean: Floats) -> list[Action]:
+        """Answer each worker with its own part of a mean."""
+        seed = codecs.key(reduce_seed(self._job, message.ticket), "pull")
+        answers: list[Action] = []
+        for worker, peer in enumerate(self._children.peers):
+            part = mean[own_part(message.n, worker, self._job.workers)]
+            body, _ = self._pull.encode(part, seed=seed)
+            answers.append(SendMessage(peer, replace(message, body=body).pack()))
+        return answers
 
     def _parts(self, message: Message, ticket: Ticket, now: int) -> list[Record]:
         if not self._job.coding.codec_ns and not self._job.coding.reduce_ns:

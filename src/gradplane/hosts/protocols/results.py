@@ -16,6 +16,10 @@ Sums = npt.NDArray[np.unsignedinteger[Any]]
 TRANSIENT = 0x8000
 """Tensors of this number or a higher one keep nothing from a reduce for the next."""
 
+SCATTERED = 0xC000
+"""Of these tensors a worker needs only its own part of the result, of as many equal ones as there
+are workers. A scheme may deliver 0 in the place of the others."""
+
 LARGE = 1 << 18
 """Values of a vector from which on it pays to put off part of the work."""
 
@@ -87,6 +91,11 @@ class Joined:
 
     parameters: Floats
     momentum: Floats
+
+
+def own_part(n: int, worker: int, workers: int) -> slice:
+    """Return a worker's part of n values, which their number divides."""
+    return slice(worker * n // workers, (worker + 1) * n // workers)
 
 
 def is_integers(vector: npt.NDArray[Any] | DeviceVector) -> bool:

@@ -3,7 +3,8 @@
 The vector is cut into as many blocks as there are workers. Block b starts at worker b; each worker
 adds its own values to what its left neighbour sends and passes the partial sum to its right
 neighbour. After n - 1 steps worker b - 1, the block's owner, has the whole sum, which travels to
-all others in n - 1 more steps. Every worker sends and receives 2 (n - 1) / n of the vector. A block
+all others in n - 1 more steps. Every worker sends and receives 2 (n - 1) / n of the vector. Where
+each worker needs only its own part (SCATTERED), the ring ends with the first n - 1 steps. A block
 is forwarded as soon as it is added: workers do not wait for each other's steps, and several reduces
 overlap.
 
@@ -47,6 +48,7 @@ from gradplane.hosts.protocols.job_codec import reduce_seed
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.phases import Watch, unwatched
 from gradplane.hosts.protocols.results import (
+    SCATTERED,
     TRANSIENT,
     Floats,
     ReduceError,
@@ -67,6 +69,7 @@ class RingReduce:
     sums: Floats
     missing: set[tuple[Kind, int]]  # messages to come: kind and block
     left: int  # blocks whose sums are to become whole here
+    scattered: bool = False  # each worker gets the block that it owns, and no other
     sent: dict[int, bytes] = field(default_factory=dict)  # by block: as this worker encoded it
     codec_ns: int = 0
     reduce_ns: int = 0
@@ -100,6 +103,7 @@ class RingWorker:
         self._early: defaultdict[int, list[Message]] = defaultdict(list)
         self._work = work or ComputeQueue()
         self._then, self._also = then or self._deliver, also
+        self._scatters = then is None and plan.codec.unit == 1  # else parts are not blocks
 
     def save(self) -> Any:
         """Return what later reduces need of the earlier ones; none is in flight."""
@@ -167,11 +171,12 @@ class RingWorker:
 
     def _begin(self, ticket: int, tensor: int, vector: Floats) -> RingReduce:
         plan, here, blocks = self._plan, self._place, range(self._plan.blocks)
+        scattered = self._scatters and tensor >= SCATTERED
         partial = {(Kind.PARTIAL_BLOCK, b) for b in blocks if plan.start(b) != here}
-        whole = {(Kind.WHOLE_BLOCK, b) for b in blocks if plan.gets(b, here)}
+        whole = {(Kind.WHOLE_BLOCK, b) for b in blocks if not scattered and plan.gets(b, here)}
         left = len(whole) + sum(plan.owner(b) == here for b in blocks)
         sums = zeros_of(vector, vector.size)
-        reduce = RingReduce(ticket, tensor, vector, sums, partial | whole, left)
+        reduce = RingReduce(ticket, tensor, vector, sums, partial | whole, left, scattered)
         self._reduces[ticket] = reduce
         return reduce
 
@@ -180,7 +185,7 @@ class RingWorker:
         return [action for block in own for action in self._own_block(block, reduce, now)]
 
     def _own_block(self, block: int, reduce: RingReduce, now: int) -> list[Action]:
-        x = reduce.vector[self._plan.span(block, reduce.vector.size)]
+        x = reduce.vector[self._span(block, reduce)]
         reduce.codec_ns += (ns := self._codec_ns(x))
         return self._work.do(ns, lambda at: self._added(block, x, reduce, at), now)
 
@@ -199,13 +204,15 @@ class RingWorker:
         reduce.codec_ns += decode + encode
         reduce.reduce_ns += add
         with np.errstate(over="ignore"):  # refused when it is encoded
-            total = x + reduce.vector[self._plan.span(block, reduce.vector.size)]
+            total = x + reduce.vector[self._span(block, reduce)]
         done = decode + add + encode
         return self._work.do(done, lambda at: self._added(block, total, reduce, at), now)
 
     def _added(self, block: int, total: Floats, reduce: RingReduce, now: int) -> list[Action]:
         """Forward a block's sum, to which this worker's values were added, to the next worker."""
         whole = self._plan.owner(block) == self._place
+        if whole and reduce.scattered:
+            return self._whole(block, total, reduce, now)
         self.watch(reduce.ticket, "encode")
         body = self._encode(block, total, whole, reduce)
         kind = Kind.WHOLE_BLOCK if whole else Kind.PARTIAL_BLOCK
@@ -225,7 +232,7 @@ class RingWorker:
         return [*on, *self._also(message)]
 
     def _whole(self, block: int, sums: Floats, reduce: RingReduce, now: int) -> list[Action]:
-        reduce.sums[self._plan.span(block, reduce.vector.size)] = sums
+        reduce.sums[self._span(block, reduce)] = sums
         reduce.left -= 1
         if not reduce.left:
             del self._reduces[reduce.ticket]
@@ -235,6 +242,12 @@ class RingWorker:
 
     def _deliver(self, reduce: RingReduce, now: int) -> list[Action]:
         return delivered(self._plan, self._worker, len(self._plan.peers), [reduce], now)
+
+    def _span(self, block: int, reduce: RingReduce) -> slice:
+        """Return a block's values; where they are scattered, the part of the block's owner."""
+        if reduce.scattered:
+            block = self._plan.owner(block)
+        return self._plan.span(block, reduce.vector.size)
 
     # Messages
 
@@ -255,7 +268,7 @@ class RingWorker:
             raise MessageError(
                 f"{_text(message)}: sum over workers {message.bitmap:b} (bitmap), not {expected:b}"
             )
-        span = self._plan.span(block, n)
+        span = self._span(block, reduce)
         try:
             codec = decoder_of(self._plan.codec, reduce.vector)
             values: Floats = codec.decode(message.body, span.stop - span.start)
