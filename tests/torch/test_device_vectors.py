@@ -340,13 +340,15 @@ GROUPS = ((0, 1), (2, 3))
         of_ring("inceptionn", feedback=True),
         of_ring("bfloat16", groups=GROUPS),
         of_ring("threelc", parts=2),
-        of_ring("threelc", groups=GROUPS),
+        of_ring("zeropp", groups=GROUPS, bits=8),
         of_ring("topk", feedback=True),
     ],
 )
 def test_a_ring_gets_the_same_bytes(placed, changes):
     """Also where there are fewer values than workers."""
-    job = make_job(aggregation="ring", workers=4 if changes["groups"] else 3, **changes)
+    slow = changes["codec"][0] in ("inceptionn", "threelc")
+    workers = 4 if changes["groups"] else 2 if slow else 3
+    job = make_job(aggregation="ring", workers=workers, **changes)
     vectors = drawn(job.workers, 2 if changes["codec"][0] in ("int8", "bfloat16") else 302)
     expected = round_rings(job, vectors, as_array)
     assert round_rings(job, vectors, placed) == expected

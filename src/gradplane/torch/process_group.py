@@ -261,17 +261,14 @@ class _Work(dist.Work):
         except RuntimeError as error:
             raise self._place.standing(error) from None
 
-    def is_completed(self) -> bool:
-        """Return whether it has ended."""
-        return bool(self._work.is_completed())
 
-    def get_future(self) -> Any:
-        """Return its future."""
-        return self._work.get_future()
+def _of_gloos(name: str) -> Callable[[_Work], Any]:
+    """Return a method of gloo's work."""
+    return lambda work: getattr(work._work, name)()
 
-    def result(self) -> Any:
-        """Return its results."""
-        return self._work.result()
+
+for _name in ("exception", "get_future", "is_completed", "is_success", "result", "synchronize"):
+    setattr(_Work, _name, _of_gloos(_name))
 
 
 class _Pending(dist.Work):
