@@ -56,6 +56,7 @@ bench: install
 	$(PYTHON) benchmarks/switch_cores.py
 	$(PYTHON) benchmarks/program_costs.py
 	$(PYTHON) benchmarks/bmv2.py
+	$(PYTHON) benchmarks/iperf.py
 	$(PYTHON) benchmarks/bmv2_compilers.py
 	$(PYTHON) benchmarks/hosts.py
 	$(PYTHON) benchmarks/scale.py

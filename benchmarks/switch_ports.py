@@ -229,18 +229,19 @@ def _received(interface: str) -> int:
     return int(json.loads(shown)[0]["stats64"]["rx"]["packets"])
 
 
-def _links() -> None:
-    def ip(arguments: str) -> None:
-        subprocess.run(["ip", *arguments.split()], check=True)
+def _ip(arguments: str) -> None:
+    subprocess.run(["ip", *arguments.split()], check=True)
 
-    ip("link set lo up")
+
+def _links() -> None:
+    _ip("link set lo up")
     for i in (1, 2):
-        ip(f"link add h{i} type veth peer name s{i}")
+        _ip(f"link add h{i} type veth peer name s{i}")
         for end in (f"h{i}", f"s{i}"):
             Path(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6").write_text("1")
             off = ["tx", "off", "tso", "off", "gso", "off", "gro", "off"]
             subprocess.run(["ethtool", "-K", end, *off], check=True, stdout=subprocess.DEVNULL)
-            ip(f"link set {end} up")
+            _ip(f"link set {end} up")
 
 
 if __name__ == "__main__":

@@ -140,10 +140,10 @@ class Engine:
         drops = self._pipeline.drops.items()
         self._drops = [(self._at[word], why) for word, why in drops if word in self._at]
         self._one = (ctypes.c_int64 * 3)()  # the arrays of a batch of one packet: port, start, end
-        self._out, self._sent = (
+        self._out, self._sent = transfers = [
             VectorTransfer(self._words, self._at[f"{name}:data"]) for name in ("out", "sent")
-        )
-        release, transfers = self._native.function("release"), (self._out, self._sent)
+        ]
+        release = self._native.function("release")
         weakref.finalize(self, _release, self._native, release, transfers).atexit = False
         self._now = state.start
         self._kept: list[Any] = []  # what native code points to
@@ -520,6 +520,10 @@ def _words(address: int, count: int) -> memoryview[int]:
 
 
 def _address(array: Any) -> int:
-    if isinstance(array, np.ndarray):
+    try:
+        return ctypes.addressof(_START.from_buffer(array))
+    except TypeError:  # read-only
         return int(array.__array_interface__["data"][0])
-    return ctypes.addressof(ctypes.c_char.from_buffer(array))
+
+
+_START = ctypes.c_char * 0

@@ -79,8 +79,10 @@ class FieldList:
         return total
 
     def _halves(self, number: Number) -> list[Operand]:
-        """Return a number, moved to its place in 16-bit words, as 32-bit parts in i64s."""
-        f, shift = self.f, -(number.start + number.width) % 16
+        """Return a number, moved to its place in 16-bit words, as 32-bit parts in i64s. Within a
+        32-bit word its place is the header's as a rule, whose word LLVM then takes whole."""
+        f, end = self.f, number.start + number.width
+        shift = -end % (32 if number.start // 32 == (end - 1) // 32 else 16)
         low = f.binary("shl", "i64", number.value, shift) if shift else number.value
         if number.width + shift <= 32:
             return [low]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (
@@ -31,6 +31,7 @@ from gradplane.switch.jit.llvm_text import Function, Module, Operand
 from gradplane.switch.jit.value_layout import Leaf, container, leaves
 
 WORD = 64
+SIZES = (8, 16, 32, 64)  # bits of what is loaded and stored at once
 VECTORS = (64, 32, 16)  # bytes
 
 
@@ -175,10 +176,23 @@ class NativeHeaderCodec:
             if isinstance(part, Vector):
                 part.decode(self.f, source, target)
                 continue
-            for piece in part:
-                value = self._bits(source, piece.start, piece.width)
-                kind, address = f"i{piece.bits}", self.f.add(target, piece.at)
-                self.f.store(kind, self.f.resize(value, WORD, piece.bits), address, piece.bits // 8)
+            for start, end, run in _words(part):
+                word: Operand = ""
+                if end - start in SIZES and len(run) > 1:
+                    word = self.big_endian(self.f.add(source, start // 8), (end - start) // 8)
+                for piece in run:
+                    if word:
+                        value = self._part(word, end - piece.start - piece.width, piece.width)
+                    else:
+                        value = self._bits(source, piece.start, piece.width)
+                    kind, address = f"i{piece.bits}", self.f.add(target, piece.at)
+                    number = self.f.resize(value, WORD, piece.bits)
+                    self.f.store(kind, number, address, piece.bits // 8)
+
+    def _part(self, word: Operand, low: int, width: int) -> Operand:
+        """Return bits of an i64 from `low` on."""
+        shifted = self.f.binary("lshr", "i64", word, low) if low else word
+        return self.f.binary("and", "i64", shifted, (1 << width) - 1)
 
     def _bits(self, source: Operand, start: int, width: int) -> Operand:
         """Return up to 64 bits at a bit position, as i64."""
@@ -229,7 +243,7 @@ class NativeHeaderCodec:
 
     def pack(self, numbers: Sequence[Number], target: Operand) -> None:
         """Write numbers that follow each other, zeros up to the next byte."""
-        for start, end, members in _runs(numbers):
+        for start, end, members in _words(numbers):
             for at in range(start, end, WORD):
                 self._pack_word(members, at, min(end - at, WORD), target)
 
@@ -272,9 +286,25 @@ class NativeHeaderCodec:
             self.f.store(f"i{8 * step}", part, self.f.add(target, at), 1)
 
 
-def _runs(numbers: Sequence[Number]) -> Iterator[tuple[int, int, list[Number]]]:
-    """Split at the byte boundaries that numbers share: (first bit, end, numbers)."""
-    members: list[Number] = []
+Placed = TypeVar("Placed", Piece, Number)
+Run = tuple[int, int, list[Placed]]
+
+
+def _words(numbers: Sequence[Placed]) -> Iterator[Run[Placed]]:
+    """Split into runs of whole bytes, as many of a word's size as there are: (first bit, end,
+    numbers). LLVM sees that numbers which are not changed are put together as they were."""
+    runs = list(_runs(numbers))
+    while runs:
+        start = runs[0][0]
+        sizes = [end - start for _, end, _ in runs[:8]]
+        count = max((i for i, size in enumerate(sizes, 1) if size in SIZES), default=1)
+        yield start, runs[count - 1][1], [number for run in runs[:count] for number in run[2]]
+        del runs[:count]
+
+
+def _runs(numbers: Sequence[Placed]) -> Iterator[Run[Placed]]:
+    """Split at the byte boundaries that numbers share."""
+    members: list[Placed] = []
     for i, number in enumerate(numbers):
         members.append(number)
         end = number.start + number.width

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -76,10 +77,11 @@ class VectorTransfer:
         self._words[at + 1] = 0
         if length <= COPIED:
             return np.frombuffer(ctypes.string_at(start, length) if length else b"", np.uint8)
-        memory = (ctypes.c_uint8 * length).from_address(start)
-        weakref.finalize(memory, self._back, start, capacity).atexit = False
+        memory = _Bytes.from_address(start)
+        reference = weakref.ref(memory, _forgotten)
+        _taken[id(reference)] = reference, self, start, capacity
         self._words[at] = self._words[at + 2] = 0
-        return np.frombuffer(memoryview(memory), np.uint8)
+        return np.frombuffer(memoryview(memory), np.uint8, length)
 
     def close(self) -> None:
         """Free spare memory, now and when more is returned."""
@@ -87,11 +89,22 @@ class VectorTransfer:
         while self._spare:
             _libc.free(self._spare.pop()[0])
 
-    def _back(self, start: int, capacity: int) -> None:
+    def back(self, start: int, capacity: int) -> None:
+        """Take memory back that no array is in any more."""
         if self._open and len(self._spare) < SPARE:
             self._spare.append((start, capacity))
         else:
             _libc.free(start)
+
+
+_Bytes = ctypes.c_uint8 * (1 << 40)  # of any number: to make a type takes longer than a small batch
+_taken: dict[int, tuple[weakref.ref[Any], VectorTransfer, int, int]] = {}
+"""By the reference's id: memory that arrays have. weakref.finalize takes 10 us a call."""
+
+
+def _forgotten(reference: weakref.ref[Any]) -> None:
+    _, transfer, start, capacity = _taken.pop(id(reference))
+    transfer.back(start, capacity)
 
 
 NAMES = (

@@ -166,6 +166,11 @@ class Traffic:
                 at = self.unit.layouts.of(arg.type).offsets[i]
                 code.write(expression_builder.field(arg, i), code.f.add(place, at))
 
+    @property
+    def has_digests(self) -> bool:
+        """Return whether blocks that are written send digests."""
+        return any(site.kind == "digest" for site in self.externs.sites)
+
     # -- small functions ------------------------------------------------------------------------
 
     def fault(self, f: Function, site: Operand | int) -> None:
@@ -202,8 +207,10 @@ class Traffic:
     def start_empty(self, f: Function) -> None:
         """Empty what belongs to one pass."""
         native_memory.set_length(f, "queue", 0)
-        native_memory.set_length(f, "digests", 0)
-        f.store("i64", 0, f.word_address("clones"), 8)
+        if self.has_digests:
+            native_memory.set_length(f, "digests", 0)
+        if "session" in self.primitives:
+            f.store("i64", 0, f.word_address("clones"), 8)
         if self.keeps:
             kept_bytes.forget(f)
 

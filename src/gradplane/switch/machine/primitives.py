@@ -477,6 +477,8 @@ def _send_digests(call: PathCall) -> Run:
 
 def _send_digests_native(call: NativePathCall) -> None:
     f = call.f
+    if not call.traffic.has_digests:
+        return
     if len(call.args) > 1:
         with f.when(f.compare("ne", "i64", native_memory.length(f, "digests"), 0)):
             pipe = f.alloca(8)

@@ -60,6 +60,8 @@ def check_offsets(count: int, size: int, offsets: Ints) -> None:
     """Raise SwitchError for offsets that are not those of `count` packets in `size` bytes."""
     if len(offsets) != count + 1:
         raise SwitchError(f"{count} ports need {count + 1} offsets, not {len(offsets)}")
-    if count and (offsets[0] < 0 or offsets[-1] > size or (offsets[1:] < offsets[:-1]).any()):
+    if count and (
+        offsets[0] < 0 or offsets[-1] > size or np.count_nonzero(offsets[1:] < offsets[:-1])
+    ):
         what = "the offsets do not rise from 0 or more"
         raise SwitchError(f"{what} to at most {size}, the data's size")
