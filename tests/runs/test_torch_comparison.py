@@ -4,7 +4,9 @@ import pytest
 
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import load_deployment
+from gradplane.runs import torch_comparison
 from gradplane.runs.torch_comparison import REFERENCE, WAYS, compare, figures
+from gradplane.runs.torchrun import Finished, RankError
 
 
 def rank(*lines):
@@ -34,3 +36,29 @@ def test_an_unknown_way_is_named(tmp_path):
     assert REFERENCE in WAYS
     with pytest.raises(ExperimentError, match=r'^no way "mxfp5": did you mean "mxfp'):
         compare("thc-star", tmp_path / "train.py", out=tmp_path / "out", ways=["mxfp5"])
+
+
+def test_a_way_that_is_aborted_is_run_once_more(tmp_path, monkeypatch):
+    """By whatever hook of PyTorch's: gloo's threads may end a rank that is done."""
+    ended, told = [], []
+
+    def torchrun(experiment, script, arguments, *, out, hook, **others):
+        out.mkdir()
+        ended.append(hook)
+        if ended.count(hook) <= aborts:
+            raise RankError("rank 1 ended with signal 6", 1, how)
+        return Finished(out, {"link_bytes": {"hosts": 5}})
+
+    monkeypatch.setattr(torch_comparison, "torchrun", torchrun)
+    for number, (aborts, how) in enumerate(((1, "signal 6"), (2, "signal 6"), (1, "status 6"))):
+        keys = {"out": tmp_path / str(number), "ways": ["bf16"], "on_way": told.append}
+        if (aborts, how) == (1, "signal 6"):
+            assert [
+                row.link_bytes for row in compare("thc-star", tmp_path / "x.py", **keys)[1]
+            ] == [5]
+            assert told == ["bfloat16", "bfloat16, again, as a rank was aborted"]
+            assert (tmp_path / "0" / "bf16-aborted").is_dir()
+        else:
+            with pytest.raises(RankError):
+                compare("thc-star", tmp_path / "x.py", **keys)
+        ended.clear()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ from gradplane._toml_documents import nearest
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import load_deployment
 from gradplane.runs.records import run_folder, script_run
-from gradplane.runs.torchrun import Finished, torchrun
+from gradplane.runs.torchrun import Finished, RankError, torchrun
+
+_ABORT = f"signal {int(signal.SIGABRT)}"
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,8 @@ def compare(
     on_end: Callable[[Path], object] = lambda folder: None,
 ) -> tuple[Path, list[Row]]:
     """Run the script under each of WAYS, or these of them and the reference; return the folder,
-    with a run folder each, and the rows.
+    with a run folder each, and the rows. A way of which a rank is aborted, as gloo's threads may do
+    to one that ends, is run once more.
 
     The script records its step and test accuracy (gradplane.torch.record). target: the accuracy
     whose time is measured. `on_way` is called with the name of each way before it starts, `on_end`
@@ -119,14 +124,22 @@ def compare(
     rows = []
     for key, way in chosen.items():
         on_way(way.name)
-        own = (*settings, *way.settings)
-        done = torchrun(
+        run = partial(
+            torchrun,
             *(experiment, script, arguments),
             out=folder / key,
-            settings=own,
+            settings=(*settings, *way.settings),
             seed=seed,
             hook=way.hook,
         )
+        try:
+            done = run()
+        except RankError as error:
+            if error.how != _ABORT:
+                raise
+            (folder / key).rename(folder / f"{key}-aborted")
+            on_way(f"{way.name}, again, as a rank was aborted")
+            done = run()
         on_end(done.folder)
         rows.append(_row(key, done, target))
     values = {"target": target, "rows": [dataclasses.asdict(row) for row in rows]}
