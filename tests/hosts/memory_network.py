@@ -79,6 +79,7 @@ class MemoryNetwork:
     switch: SwitchModel | None = None
     lose_pass: Callable[[int, Any, int], bool] = lambda worker, header, number: False
     marked: Callable[[], bool] = lambda: False  # of each packet from the switch
+    granularity: int = 0
     now: int = 0
     delivered: dict[int, dict[int, Any]] = field(default_factory=lambda: defaultdict(dict))
     records: list[Record] = field(default_factory=list)
@@ -86,7 +87,7 @@ class MemoryNetwork:
 
     def __post_init__(self) -> None:
         job = self.job
-        self.workers = [SwitchWorker(job, w) for w in range(job.workers)]
+        self.workers = [SwitchWorker(job, w, self.granularity) for w in range(job.workers)]
         table = codecs.get(job.coding.codec[0], **job.coding.codec[1]).table
         members = [Member(w, w + 1) for w in range(job.workers)]
         self.switch = self.switch or SwitchModel(

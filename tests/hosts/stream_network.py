@@ -29,8 +29,9 @@ class StreamNetwork:
         fate: Callable[[bytes], list[int]] = lambda payload: [MS],
         peers: tuple[Peer, ...] = (A, B),
         attempts: int = 40,
+        probes: bool = False,
     ) -> None:
-        self.streams = {peer: Stream(peer[1], 1, attempts) for peer in peers}
+        self.streams = {peer: Stream(peer[1], 1, attempts, probes=probes) for peer in peers}
         self.fate, self.now, self.last_received = fate, 0, 0
         self.datagrams: list[bytes] = []
         self.tos: list[int] = []

@@ -16,6 +16,7 @@ import numpy as np
 from gradplane._addresses import Real, Record, Whole
 
 _ALPHA, _BETA, _K = 1 / 8, 1 / 4, 4
+NEVER = 2**63 - 1  # ns
 
 TIMEOUT = np.dtype(
     [(name, np.int64) for name in ("least", "most", "measured", "value")]

@@ -69,9 +69,9 @@ def gradients(sizes, workers, rounds):
     ]
 
 
-def run(job, chaos, sizes, rounds=3):
+def run(job, chaos, sizes, rounds=3, granularity=0):
     """Run all rounds, workers independently; return the network and the vectors."""
-    network = MemoryNetwork(job, chaos, lose_pass=chaos.lose_pass)
+    network = MemoryNetwork(job, chaos, lose_pass=chaos.lose_pass, granularity=granularity)
     vectors = gradients(sizes, job.workers, rounds)
     network.train([list(rows) for rows in zip(*vectors, strict=True)])
     network.run()
@@ -210,11 +210,17 @@ def rebuilt(network, worker, ticket, n):
 
 
 @settings(max_examples=60)
-@given(JOBS, CHAOS, SIZES, st.sampled_from(["lossy", "retransmit"]), st.integers(1, 5))
-def test_every_reduce_ends_and_is_what_its_packets_say(changes, chaos, sizes, reliability, quorum):
+@given(
+    *(JOBS, CHAOS, SIZES, st.sampled_from(["lossy", "retransmit"]), st.integers(1, 5)),
+    st.sampled_from([0, 25 * TIMEOUT]),
+)
+def test_every_reduce_ends_and_is_what_its_packets_say(
+    changes, chaos, sizes, reliability, quorum, granularity
+):
     quorum = min(quorum, changes["workers"])
-    job = make_job(reliability=reliability, **changes | {"quorum": quorum})
-    network, vectors = run(job, chaos, sizes)
+    changes |= {"quorum": quorum, "timeout_ns": TIMEOUT + 4 * granularity}
+    job = make_job(reliability=reliability, **changes)
+    network, vectors = run(job, chaos, sizes, granularity=granularity)
     check_sums(network, exact_bitmaps=chaos.loss == 0 or quorum == job.workers)
     for worker in range(job.workers):
         for ticket in range(3 * len(sizes)):

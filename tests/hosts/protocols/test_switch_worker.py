@@ -188,7 +188,7 @@ def test_an_empty_vector_is_delivered_at_once():
     assert (delivered.ticket, delivered.result.mean.size, delivered.result.missed) == (3, 0, 0)
 
 
-SECOND = 1_000_000_000
+MS, SECOND = 1_000_000, 1_000_000_000
 
 
 def test_retransmission_backs_off_up_to_the_ceiling():
@@ -248,18 +248,47 @@ def test_lossy_gives_a_chunk_up_and_goes_on():
     assert sent(expire(worker, TIMEOUT)) == [], "chunks 2 and 3 have just been sent"
 
 
-def test_a_lossy_chunk_is_given_up_sooner_once_a_later_one_has_its_result():
-    ms, waiting = 1_000_000, 25_000_000  # for a processor
-    worker = SwitchWorker(make_job(reliability="lossy", timeout_ns=SECOND), 1, waiting)
+def lossy_and_waiting_for_a_processor():
+    """Return a worker that waits for its first two chunks since 0 ms."""
+    worker = SwitchWorker(make_job(reliability="lossy", timeout_ns=SECOND), 1, 25 * MS)
     worker.reduce(0, X, 0)
     answer(worker, Type.NORM_RESULT, 0, 1)
-    actions = sums(worker, 1, 1, now=2 * ms)  # measured: 2 ms, so a timeout of 6 ms
-    assert [h.slot for h in sent(actions)] == [3]
-    assert of(actions, SetTimer) == [SetTimer(TIMER, 14 * ms)]
-    assert [h.slot for h in sent(expire(worker, 14 * ms))] == [0, 2], "a status request, a chunk"
-    assert worker.waits == [("chunk", 2), ("chunk", 3)]
-    actions = sums(worker, 2, 1, now=16 * ms)
-    assert not of(actions, SetTimer), "chunk 3 was sent before chunk 2, but is a later one"
+    return worker
+
+
+def test_a_lossy_chunk_is_asked_for_once_a_later_one_has_its_result_and_given_up_sooner():
+    worker = lossy_and_waiting_for_a_processor()
+    actions = sums(worker, 1, 1, now=2 * MS)  # measured: 2 ms, so a timeout of 6 ms
+    assert [h.slot for h in sent(actions)] == [0, 3]
+    actions = sums(worker, 3, 1, now=4 * MS)
+    assert sent(actions) == [], "chunk 0 was asked for again already"
+    actions = expire(worker, 14 * MS)
+    assert [(h.type, h.slot) for h in sent(actions)] == [(Type.STATUS, 0), (Type.INDICES, 2)]
+    assert worker.waits == [("chunk", 2)]
+
+
+def test_the_last_lossy_chunk_is_asked_for_after_the_measured_time():
+    worker = lossy_and_waiting_for_a_processor()
+    for chunk in (0, 1, 2):
+        sums(worker, chunk, 1, now=2 * MS)
+    assert sent(expire(worker, 7 * MS)) == []
+    actions = expire(worker, 8 * MS)
+    assert [(h.type, h.slot) for h in sent(actions)] == [(Type.INDICES, 3)]
+    again = (*of(actions, Record), *of(actions, SetTimer))
+    assert (again[0].kind, again[0].fields["stage"]) == ("timeout", "sums")
+    assert again[1:] == (SetTimer(TIMER, 20 * MS),), "twice that later once more"
+    assert [h.type for h in sent(expire(worker, 20 * MS))] == [Type.INDICES]
+    assert of(sums(worker, 3, 1, now=21 * MS), Deliver)[0].result.missed == 0
+
+
+def test_the_last_lossy_chunk_is_given_up_as_late_as_without_questions():
+    worker = lossy_and_waiting_for_a_processor()
+    for chunk in (0, 1, 2):
+        sums(worker, chunk, 1, now=2 * MS)
+    for now in (8, 20, 44, 51):
+        expire(worker, now * MS)
+    assert worker.waits == [("chunk", 3)]
+    assert of(expire(worker, 52 * MS), Deliver)[0].result.missed == 1
 
 
 def test_lossy_uses_a_late_result_until_delivery():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_network import MS, A, B, StreamNetwork, chaos
 
-from gradplane.hosts.protocols.actions import Received, Record, Send
+from gradplane.hosts.protocols.actions import Received, Record, Send, SetTimer
 from gradplane.hosts.stream import segments
 from gradplane.hosts.stream.outgoing import timeouts
 from gradplane.hosts.stream.segments import SEGMENT, Ack, DataSegment, ValuesSegment
@@ -26,9 +26,10 @@ def take(stream, datagram, now=0):
     st.sampled_from([0, 0.3]),
     st.sampled_from([0, 2, 50]),
     st.lists(st.sampled_from([0, 1, 1399, 1400, 1401, 9000, 300_000]), max_size=4),
+    st.booleans(),
 )
-def test_messages_arrive_whole_once_and_in_order(seed, loss, repeats, jitter, sizes):
-    net = StreamNetwork(chaos(seed, loss, repeats, jitter))
+def test_messages_arrive_whole_once_and_in_order(seed, loss, repeats, jitter, sizes, probes):
+    net = StreamNetwork(chaos(seed, loss, repeats, jitter), probes=probes)
     there = [Random(size).randbytes(size) for size in sizes]
     for k, data in enumerate(there):
         net.send(A, B, data)
@@ -173,6 +174,47 @@ def test_what_is_sent_again_is_recorded_and_is_no_message_of_its_own():
     assert again == Record("resend", where | times | {"segments": 2, "cause": "timeout"})
     assert stream.take_bytes() == (5 * SEGMENT, 0)
     assert stream.take_bytes() == (0, 0)
+
+
+def probing():
+    """Return a stream to A that waits for a processor; it has measured 2 ms."""
+    stream = Stream(1, granularity=25 * MS, trip=MS, about={}, probes=True)
+    stream.send_message(A, b"first", 0)
+    take(stream, Ack(1, 1, 1, 0).pack(), 2 * MS)
+    return stream
+
+
+def again(actions):
+    """Return the segments that actions send, and why they are sent again."""
+    sent = [
+        segments.parse(payload) for a in actions if isinstance(a, Send) for payload in a.payloads
+    ]
+    causes = [a.fields["cause"] for a in actions if isinstance(a, Record)]
+    return [segment.sequence for segment in sent], causes
+
+
+def test_a_lost_tail_is_found_by_a_probe():
+    stream = probing()
+    *_, timer = stream.send_message(A, bytes(5 * SEGMENT), 10 * MS)
+    assert timer == SetTimer(A, 16 * MS), "the measured time, 2 + 4 × 1 ms"
+    *_, timer = take(stream, Ack(1, 1, 3, 0).pack(), 12 * MS)
+    assert timer.at == 17 * MS
+    *probe, timer = stream.timer(A, 17 * MS)
+    assert again(probe) == ([5], ["probe"])
+    assert timer.at == 35 * MS, "one probe only; the others' timeout is as before"
+    found = take(stream, Ack(1, 1, 3, 0b10).pack(), 18 * MS)
+    assert again(found) == ([3, 4], ["overtaken"])
+    take(stream, Ack(1, 1, 6, 0).pack(), 20 * MS)
+    assert stream.idle
+
+
+def test_a_probe_that_is_not_answered_leaves_the_timeout():
+    stream = probing()
+    stream.send_message(A, b"second", 10 * MS)
+    *probe, timer = stream.timer(A, 16 * MS)
+    assert (again(probe), timer.at) == (([1], ["probe"]), 41 * MS)
+    *resent, timer = stream.timer(A, 41 * MS)
+    assert (again(resent), timer.at) == (([1], ["timeout"]), 91 * MS)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,13 @@ class ActionDriver:
         self._first = stream_port
         self._streams: dict[int, Stream] = {}
         self._new_stream = partial(
-            Stream, connection=connection, granularity=least, window=window, trip=trip, about=about
+            Stream,
+            connection=connection,
+            granularity=least,
+            window=window,
+            trip=trip,
+            about=about,
+            probes=env.granularity > 0,
         )
         self.open_stream(stream_port)
         self._on_message: dict[Kind, tuple[OnMessage, OnTimer | None]] = {}

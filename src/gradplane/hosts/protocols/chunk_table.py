@@ -197,6 +197,14 @@ def pending(table: Table) -> npt.NDArray[Any]:
     return np.asarray(table["state"] == PENDING)
 
 
+def tail(table: Table) -> int | None:
+    """Return the index of the chunk that was sent last, if it is pending."""
+    if not table["attempts"].any():
+        return None
+    index = len(table) - 1 - int(table["sent_at"][::-1].argmax())
+    return index if table["state"][index] == PENDING else None
+
+
 def due(table: Table, now: int) -> Ints:
     """Return the indices of the pending chunks whose deadline has come."""
     return np.flatnonzero(pending(table) & (table["deadline"] <= now))

@@ -33,7 +33,11 @@ windows under way (`round_trip_ns`), which is their least one, too: after many p
 others, an estimate would be below it. A lossy job gives a chunk up after two timeouts, together at
 most `timeout_ns`. Where hosts wait for a processor, timeouts are at least `granularity`; but not
 those of norms, which may well be sent twice, and of a lossy job's chunks once a later one has its
-result. Packets come and go in batches: a batch of results makes one batch of what they let out.
+result. Such chunks are asked for once more: their packets are sent again, which the switch answers
+with the result, adds where they were lost, and otherwise ignores. The chunk that was sent last has
+no later one: it is asked for after the measured time, as a norm is (a tail loss probe, as in RFC
+8985, section 7), and where that brings nothing the worker waits on. Packets come and go in batches:
+a batch of results makes one batch of what they let out.
 """
 
 from collections import Counter
@@ -68,7 +72,7 @@ from gradplane.hosts.protocols.switch_packets import NUMBER, WORKERS, Results, S
 from gradplane.hosts.protocols.switch_redo import Redo, restamp
 from gradplane.hosts.protocols.switch_reduce import SwitchReduce
 from gradplane.hosts.protocols.switch_states import PartitionEvent, PartitionState
-from gradplane.hosts.retransmission_timeout import RetransmissionTimeout
+from gradplane.hosts.retransmission_timeout import NEVER, RetransmissionTimeout
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
 from gradplane.hosts.wire.payloads import Payloads
@@ -201,6 +205,9 @@ class SwitchWorker:
         self._out += self._status.timer(now)
         if self._redo.deadline is not None and self._redo.deadline <= now:
             self._send_again(now)
+        for reduce in self._reduces:
+            if self._probe_time(reduce) <= now:
+                self._probe(reduce, np.array([chunk_table.tail(reduce.table)]), now)
         self._go_on(now)
         self._rearm()
         return self._taken()
@@ -341,8 +348,28 @@ class SwitchWorker:
         if len(indices):
             deadline = now + self._patience * self._timeout.value
             chunk_table.send(table, indices, now, deadline)
-            self._wake(deadline)
+            self._wake(min(deadline, self._probe_time(reduce)))
             self._out.append(self._packets.send_indices(reduce.packets(indices)))
+
+    def _probe_time(self, reduce: SwitchReduce) -> int:
+        """Return when the chunk that was sent last is sent again, ns; NEVER if it is not."""
+        index = chunk_table.tail(reduce.table) if self._hurries else None
+        if index is None:
+            return NEVER
+        row = reduce.table[index]
+        return int(row["sent_at"]) + self._timeout.after(int(row["attempts"]), self._least)
+
+    def _probe(self, reduce: SwitchReduce, indices: Ints, now: int) -> None:
+        """Send pending chunks again; when they are given up stays as it is."""
+        if not len(indices):
+            return
+        rows = reduce.table[indices]
+        numbers, since = (reduce.first + indices).tolist(), int(rows["sent_at"].min())
+        self._out.append(self._log.timeout(reduce, "sums", numbers, since, now))
+        chunk_table.retry(reduce.table, indices, AFTER)
+        for deadline in np.unique(rows["deadline"]).tolist():
+            chunk_table.send(reduce.table, indices[rows["deadline"] == deadline], now, deadline)
+        self._out.append(self._packets.send_indices(reduce.packets(indices)))
 
     def _end(self, reduce: SwitchReduce, indices: Ints, expired: bool) -> None:
         """Give up pending chunks: their timeout has come, or their slot is in a later round."""
@@ -399,7 +426,8 @@ class SwitchWorker:
         self._moved_on(results, now)
 
     def _hurry(self, reduce: SwitchReduce, indices: Ints, now: int) -> None:
-        """Give chunks up sooner that were sent before one of these, whose results are new.
+        """Ask once more for chunks that were sent before one of these, whose results are new, and
+        give them up sooner.
 
         As they come in the order of the packets, what is still missing is lost, or another worker
         sends it later; that a host waits for a processor is no reason any more."""
@@ -407,15 +435,14 @@ class SwitchWorker:
         if not len(indices):
             return
         last = int(indices.max())
-        rows, deadline = (
-            reduce.table[:last],
-            now + self._patience * self._timeout.prompt(self._least),
-        )
+        rows = reduce.table[:last]
         sent = (rows["attempts"] > 0) & (rows["sent_at"] <= reduce.table["sent_at"][last])
-        late = chunk_table.pending(rows) & sent & (rows["deadline"] > deadline)
-        if late.any():
-            rows["deadline"][late] = deadline
+        late = np.flatnonzero(chunk_table.pending(rows) & sent)
+        if len(late):
+            deadline = now + self._patience * self._timeout.prompt(self._least)
+            rows["deadline"][late] = np.minimum(rows["deadline"][late], deadline)
             self._wake(deadline)
+            self._probe(reduce, late[rows["attempts"][late] == 1], now)
 
     def _adapt(
         self, window: CongestionWindow, results: Results, new: npt.NDArray[np.bool_], now: int
@@ -689,7 +716,7 @@ class SwitchWorker:
             deadlines += [part.deadline for part in stages]
             pending = reduce.table["deadline"][chunk_table.pending(reduce.table)]
             if len(pending):
-                deadlines.append(int(pending.min()))
+                deadlines.append(min(int(pending.min()), self._probe_time(reduce)))
         if deadlines:
             self._wake(min(deadlines))
         elif self.record.alarm != NO_ALARM:

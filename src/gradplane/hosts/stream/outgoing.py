@@ -2,8 +2,12 @@
 
 A lost segment is one whose acknowledgement is overtaken by those of three later transmissions, or
 is missing after the retransmission time. That time follows RFC 6298; the window grows and halves
-like TCP's. The state of the segments in the window is in arrays, by sequence number modulo its
-largest size, so that an acknowledgement of many is one step.
+like TCP's. Where that time allows for hosts that wait for a processor, a tail loss probe (RFC 8985,
+section 7) comes first: when nothing was heard for the measured time without its least value, and
+for twice the smoothed round trip, the last segment in flight is sent again, and what its
+acknowledgement lacks is lost. The state of the segments in
+the window is in arrays, by sequence number modulo its largest size, so that an acknowledgement of
+many is one step.
 """
 
 from collections import deque
@@ -13,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradplane._kernels import njit
-from gradplane.hosts.retransmission_timeout import RetransmissionTimeout
+from gradplane.hosts.retransmission_timeout import NEVER, RetransmissionTimeout
 from gradplane.hosts.stream import segments
 from gradplane.hosts.stream.segments import (
     BEYOND,
@@ -189,14 +193,17 @@ def overtake(state, transmission, oldest, next, limit):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def first_sent(state, sent_at, oldest, next):  # type: ignore[no-untyped-def]
-    """Return when the segment in flight was sent that was sent first; -1 if none is."""
-    first = np.int64(-1)
+def in_flight(state, sent_at, oldest, next):  # type: ignore[no-untyped-def]
+    """Return how many segments are in flight, when they were sent first and last, and the number of
+    the last one; -1 if there is none."""
+    count, first, last, number = 0, np.int64(-1), np.int64(-1), -1
     for sequence in range(oldest, next):
-        slot = sequence % len(state)
-        if state[slot] == FLIGHT and (first < 0 or sent_at[slot] < first):
-            first = sent_at[slot]
-    return first
+        sent = sent_at[sequence % len(state)]
+        if state[sequence % len(state)] == FLIGHT:
+            first = sent if first < 0 else min(first, sent)
+            last, number = max(last, sent), sequence
+            count += 1
+    return count, first, last, number
 
 
 _OVERTAKEN = 3
@@ -221,8 +228,8 @@ def timeouts(granularity: int, trip: int) -> tuple[int, int]:
 class Resent:
     """Segments that are sent again, the first of them of message `message`.
 
-    cause: "timeout", or "overtaken" by the acknowledgements of later ones. since: when the first of
-    them was sent before, ns.
+    cause: "timeout", "probe", or "overtaken" by the acknowledgements of later ones. since: when the
+    first of them was sent before, ns.
     """
 
     segments: int
@@ -233,10 +240,16 @@ class Resent:
 
 class Outgoing:
     """The segments for one peer: send(), then take() those that may be sent; deadline() is the time
-    to call timeout(). window: the most that are in flight; granularity, trip: see timeouts()."""
+    to call timeout(). window: the most that are in flight; granularity, trip: see timeouts().
+    probes: whether tail loss probes are sent."""
 
     def __init__(
-        self, connection: int, granularity: int = 0, window: int = BEYOND, trip: int = 0
+        self,
+        connection: int,
+        granularity: int = 0,
+        window: int = BEYOND,
+        trip: int = 0,
+        probes: bool = False,
     ) -> None:
         self.connection = connection
         self.resent: Resent | None = None
@@ -259,6 +272,10 @@ class Outgoing:
         self._window, self._threshold = min(_FIRST_WINDOW, self._largest), self._largest
         self._recovered = 0  # losses of transmissions before this one are the last loss's
         self._timeout = RetransmissionTimeout(*timeouts(granularity, trip), _MOST_RTO)
+        self._first_probe, self._least_probe = timeouts(0, trip)
+        self._probes = self._may_probe = probes
+        self._probe = 0  # the transmission that was the last probe
+        self._heard = 0  # when a segment was last acknowledged
 
     @property
     def idle(self) -> bool:
@@ -277,6 +294,8 @@ class Outgoing:
         window = (self._oldest, self._next, self._stop, int(self._window))
         place = (*self._columns, *window, self._transmissions, now, self._chosen)
         count, self._next, again, since = take(*place)
+        if again and self._cause == "probe":
+            self._probe = self._transmissions + int(again)
         self._transmissions += count
         self.resent = None
         if again:
@@ -299,19 +318,39 @@ class Outgoing:
 
     def deadline(self) -> int | None:
         """Return the time when timeout() is due, or None if nothing is in flight."""
-        first = first_sent(self._state, self._sent_at, self._oldest, self._next)
-        return None if first < 0 else first + self._timeout.value
+        count, first, last, _ = in_flight(self._state, self._sent_at, self._oldest, self._next)
+        if not count:
+            return None
+        return min(int(first) + self._timeout.value, self._probe_time(count, last))
+
+    def _probe_time(self, count: int, last: int) -> int:
+        """Return when the last of `count` segments in flight, sent at `last` or before, is sent
+        again; NEVER where none is, as since the last answer one was, or a timeout came."""
+        if not self._may_probe or count > self._window:
+            return NEVER
+        wait = self._first_probe
+        if self._timeout.measured:
+            wait = max(int(2 * self._timeout.smoothed), self._timeout.prompt(self._least_probe))
+        return max(int(last), self._heard) + wait
 
     def timeout(self, now: int) -> tuple[int, str] | None:
-        """Mark overdue segments as lost. Return how often that was sent which was sent most often,
-        and which it is, for people; None if there are none.
+        """Mark overdue segments as lost, or the last one, for a probe.
+
+        Return how often that overdue one was sent which was sent most often, and which it is, for
+        people; None if there are none.
         """
         sent = np.arange(self._oldest, self._next)
         slots = sent % BEYOND
         late = self._sent_at[slots] + self._timeout.value <= now
         overdue = sent[late & (self._state[slots] == FLIGHT)]
         if not len(overdue):
+            place = (self._state, self._sent_at, self._oldest, self._next)
+            count, _, last, number = in_flight(*place)
+            if count and self._probe_time(count, last) <= now:
+                self._state[number % BEYOND] = LOST
+                self._cause, self._may_probe = "probe", False
             return None
+        self._may_probe = False
         self._state[overdue % BEYOND] = LOST
         self._cause = "timeout"
         self._lost(int(self._transmission[overdue % BEYOND].max()))
@@ -343,9 +382,13 @@ class Outgoing:
             self._timeout.measure(once, now)
         else:
             self._timeout.answered(last, now)
+        self._heard, self._may_probe = now, self._probes
         self._grow(arrived)
         place = (self._transmission, self._oldest, self._next)
-        overtaken = overtake(self._state, *place, newest - _OVERTAKEN)
+        limit = newest - _OVERTAKEN
+        if newest >= self._probe:  # what was sent before it was sent long before
+            limit = max(limit, self._probe - 1)
+        overtaken = overtake(self._state, *place, limit)
         if overtaken >= 0:
             self._cause = "overtaken"
         self._lost(overtaken)

@@ -125,9 +125,9 @@ class Stream:
     sent again, with the fields of `about`; None: of none. `connection` must be larger after a
     restart of the same address, for example the start time in nanoseconds. No timeout is below
     `granularity`, ns, nor below `trip`, the round trip by the links with all that they may carry
-    at once (outgoing.timeouts); no more than `window` segments to a peer are in flight. After
-    Failed the messages in flight to that peer are dropped, and the next one starts a new
-    connection. `refused` counts invalid datagrams by reason.
+    at once (outgoing.timeouts); `probes` find a lost tail sooner; no more than `window` segments to
+    a peer are in flight. After Failed the messages in flight to that peer are dropped, and the next
+    one starts a new connection. `refused` counts invalid datagrams by reason.
     """
 
     def __init__(
@@ -139,9 +139,10 @@ class Stream:
         window: int = segments.BEYOND,
         trip: int = 0,
         about: Mapping[str, Any] | None = None,
+        probes: bool = False,
     ) -> None:
         self._port, self._connection = port, connection
-        self._limits = (granularity, window, trip)
+        self._limits = (granularity, window, trip, probes)
         self._max_attempts, self._about = max_attempts, about
         self._bytes = [0, 0]
         self._outgoing: dict[Peer, Outgoing] = {}
