@@ -16,12 +16,11 @@ import llvmlite.binding as llvm
 from gradplane._user_folders import cache_folder
 from gradplane.switch import disk_cache
 
-# LLVM's own limit, and ours, on the search backwards for the source of a load: instructions, and
-# blocks; ours is lower in large programs, where the search takes half of the compile time.
-NEAR, FAR = 100, 2000
+# LLVM's own limit, and ours in large programs, on the search backwards for the source of a load, in
+# blocks: there it takes a tenth of the compile time.
 ALL, SOME = 200, 10
 LARGE = 1 << 18  # bytes of assembly
-FORMAT = 5  # to be raised when compiling the same assembly gives other code
+FORMAT = 6  # to be raised when compiling the same assembly gives other code
 
 
 class Native:
@@ -113,11 +112,11 @@ def _compiled(assembly: str, machine: llvm.TargetMachine) -> bytes:
     tuning.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, tuning)
     passes = builder.getModulePassManager()
-    _look_back(FAR, ALL if len(assembly) < LARGE else SOME)
+    _look_back(ALL if len(assembly) < LARGE else SOME)
     try:
         passes.run(module, builder)
     finally:
-        _look_back(NEAR, ALL)
+        _look_back(ALL)
     code: bytes = machine.emit_object(module)
     return code
 
@@ -127,9 +126,8 @@ def _widest_integer(assembly: str) -> int:
     return max(map(int, set(re.findall(r"\bi(\d+)\b", assembly))), default=0)
 
 
-def _look_back(instructions: int, blocks: int) -> None:
-    """Set how far LLVM looks back for a memory access: P4 controls are long without a branch.
+def _look_back(blocks: int) -> None:
+    """Set how far LLVM looks back for a memory access.
 
     LLVM's options are global to the process, so they are restored after use."""
-    llvm.set_option("gradplane", f"-memdep-block-scan-limit={instructions}")
     llvm.set_option("gradplane", f"-memdep-block-number-limit={blocks}")
