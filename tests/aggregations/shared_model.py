@@ -446,7 +446,8 @@ class ChipModel(Model):
         else:
             yield "passed on, as its slot is taken", passed
             copy = packet._replace(tag=cell.tag)
-            yield "passed on, and a copy collects", self._collects(passed, copy, place)
+            round_again = _sent(state, packet)
+            yield "goes round, and a copy collects", self._collects(round_again, copy, place)
 
     def _collects(self, state: State, packet: Packet, place: int) -> State:
         work = Work(TAKE, place, FREE, FREE, 0, True)

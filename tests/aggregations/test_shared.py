@@ -37,8 +37,8 @@ def faults(seed: int) -> Faults:
     [
         ("embedded", 2, 3, 2, range(4)),
         ("embedded", 3, 2, 4, range(4)),
-        ("tna", 2, 3, 2, (3, 11, 17, 24)),
-        ("tna", 3, 2, 4, (0, 3, 7, 11)),
+        ("tna", 2, 3, 2, (1, 3, 6, 11)),
+        ("tna", 3, 2, 4, (2, 3, 7, 11)),
     ],
 )
 def test_results_have_the_sums_of_all_workers_whatever_happens(

@@ -296,8 +296,8 @@ class Oracle:
 
 
 class TofinoOracle(Oracle):
-    """The rules of shared_tna.p4: what evicts goes on to its server and does not take the slot, and
-    a copy is a packet of the slot's own chunk, too."""
+    """The rules of shared_tna.p4, of packets that come one after the other: what evicts is accepted
+    when the slot is free, and a copy is a packet of the slot's own chunk, too."""
 
     def whole(self, payload: bytes) -> Out:
         """Return what a worker's packet makes in all passes."""
@@ -306,12 +306,8 @@ class TofinoOracle(Oracle):
         out, flight = self.begin(payload)
         if self.events[header.job, "duplicate"] > copies:
             self.slots[slot_of(header.job, header.slot, header.round)].others = 0
-        begun = flight
+        if flight is not None and flight.does == "begin" and flight.leaves:
+            self.events[header.job, "accepted"] += 1
         while flight is not None:
             out, flight = self.step(flight)
-        if begun is not None and begun.does == "begin" and begun.leaves:
-            for cell in self.slots[begun.slot].cells:
-                cell.bitmap = 0
-            self.events[header.job, "slot taken"] += 1
-            out = [*out, (port_of(header.job, WORKERS), payload)]
         return sorted(out)

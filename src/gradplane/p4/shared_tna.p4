@@ -18,7 +18,8 @@
 //   a direct packet's worker is in       --> its codes are skipped, and it collects
 //   the slot has another chunk           --> the packet goes on to its server. After `patience` such
 //                                            packets a copy of one, without its codes, collects what
-//                                            is in the slot, for the server of the job whose it is
+//                                            is in the slot, for the server of the job whose it is;
+//                                            the packet goes round until the slot is free
 //
 // All ports of the jobs may be in any pipe: a packet goes to the pipe with the registers first.
 
@@ -46,6 +47,7 @@ const event_t EVENT_OTHER_EPOCH = 14;
 const event_t EVENT_PASSED_DOWN = 15;
 
 const verdict_t UP = 5;             // to a server
+const verdict_t EVICT = 6;          // to another pass, and so does a copy
 
 const operation_t DIRECT = 3;
 const operation_t TO_SERVER = 4;
@@ -55,6 +57,9 @@ const bit<8> SERVER = 255;          // its number among the receivers
 
 // The group whose one member is the recirculation port.
 const MulticastGroupId_t EVICTIONS = 0xFFFF;
+
+// Passes that a packet waits for its slot: a copy collects in eight, and is a pass behind.
+#define WAITS 12
 
 // The packet's tag beside the cell's, one bit for each combination of: free (lowest bit), equal
 // round, equal epoch, job and slot.
@@ -88,6 +93,7 @@ header recirculation_t {
     bit<8>  job;            // of the packet's own chunk
     bit<8>  receiver;
     bit<8>  skip;           // passes whose codes are left in what collects
+    bit<8>  waits;          // for its slot, so many times more
     bit<1>  elsewhere;      // on its way to the pipe with the registers: not a pass yet
     bit<1>  collecting;
     bit<1>  emptied;        // collects from the next pass on
@@ -473,14 +479,19 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     action packet_of_others() { meta.patient = count_other.execute(meta.slot); }
 
     @hidden table find_others {
-        key = { meta.again : exact; meta.access : exact; meta.equal_norm : ternary; }
+        key = {
+            meta.again : exact;
+            meta.access : exact;
+            meta.equal_norm : ternary;
+            hdr.recirculation.waits : ternary;
+        }
         actions = { own_packet; packet_of_others; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (0, START, _) : own_packet();
-            (0, JOIN, YES) : own_packet();
-            (0, JOIN, _) : packet_of_others();
-            (0, WAIT, _) : packet_of_others();
+            (0, START, _, _) : own_packet();
+            (0, JOIN, YES, _) : own_packet();
+            (0, JOIN, _, 0) : packet_of_others();
+            (0, WAIT, _, 0) : packet_of_others();
         }
         size = 4;
     }
@@ -566,6 +577,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     action next_pass(bit<1> begins) {
         meta.verdict = RECIRCULATE;
         hdr.recirculation.begins = begins;
+        hdr.recirculation.emptied = 0;
         hdr.agg.pass = hdr.agg.pass + 1;
     }
 
@@ -616,14 +628,20 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.finished = 1;
     }
 
+    // The packet comes back as it came; a copy, which egress says is in the right pipe, collects.
     action evict() {
-        for_tm.mcast_grp_a = EVICTIONS;
-        meta.verdict = UP;
-        meta.event = EVENT_TAKEN;
-        meta.finished = 1;
+        meta.verdict = EVICT;
+        hdr.recirculation.elsewhere = 1;
+        hdr.recirculation.waits = WAITS;
         hdr.recirculation.emptied = 1;
         hdr.recirculation.event = EVENT_EVICTED;
         hdr.recirculation.skip = PASSES;
+    }
+
+    action wait_for_slot() {
+        meta.verdict = RECIRCULATE;
+        hdr.recirculation.elsewhere = 1;
+        hdr.recirculation.waits = hdr.recirculation.waits - 1;
     }
 
     action go_down(verdict_t verdict) {
@@ -651,36 +669,38 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             meta.duplicate : ternary;
             meta.whole : ternary;
             hdr.recirculation.broken : ternary;
+            hdr.recirculation.waits : ternary;
             hdr.agg.worker : ternary;
         }
         actions = {
             next_pass; collect; collect_first; collect_next; break_off; leave_as_partial; go_up;
-            go_up_as_it_is; evict; go_down; stop; count_refusal;
+            go_up_as_it_is; evict; wait_for_slot; go_down; stop; count_refusal;
         }
         const default_action = count_refusal();
         const entries = {
-            (CODES, 0, _, START, _, _, _, _, _, _) : next_pass(1);
-            (CODES, 0, _, JOIN, YES, _, 1, _, _, _) : stop(EVENT_DUPLICATE);
-            (CODES, 0, _, JOIN, YES, _, _, _, _, _) : next_pass(0);
-            (CODES, 0, _, _, _, NO, _, _, _, _) : evict();
-            (CODES, 0, _, _, _, _, _, _, _, _) : go_up(EVENT_TAKEN);
-            (CODES, _, _, KEEP_OUT, _, _, _, _, _, _) : stop(EVENT_BROKEN);
-            (CODES, _, _, JOIN, _, _, 1, _, _, _) : stop(EVENT_BROKEN);
-            (CODES, _, LAST_PASS, _, _, _, _, 1, _, _) : collect(EVENT_SUMS, 0);
-            (CODES, _, LAST_PASS, _, _, _, _, _, _, _) : stop(EVENT_ACCEPTED);
-            (CODES, _, _, START, _, _, _, _, _, _) : next_pass(1);
-            (CODES, _, _, _, _, _, _, _, _, _) : next_pass(0);
-            (DIRECT, _, _, LOOK, _, _, 1, _, _, _) : collect(EVENT_FREED, PASSES);
-            (DIRECT, _, _, _, _, _, _, _, _, _) : go_up(EVENT_DIRECT);
-            (COLLECT, _, LAST_PASS, LOOK, _, _, _, _, _, _) : collect_first(0);
-            (COLLECT, _, LAST_PASS, _, _, _, _, _, _, _) : collect_first(1);
-            (COLLECT, _, 0, LOOK, _, _, _, 1, 0, _) : leave_as_partial();
-            (COLLECT, _, 0, _, _, _, _, _, _, _) : stop(EVENT_BROKEN);
-            (COLLECT, _, _, LOOK, _, _, _, 1, _, _) : collect_next();
-            (COLLECT, _, _, _, _, _, _, _, _, _) : break_off();
-            (TO_SERVER, _, _, _, _, _, _, _, _, _) : go_up_as_it_is();
-            (TO_WORKERS, _, _, _, _, _, _, _, _, 0) : go_down(MULTICAST);
-            (TO_WORKERS, _, _, _, _, _, _, _, _, _) : go_down(ANSWER);
+            (CODES, 0, _, START, _, _, _, _, _, _, _) : next_pass(1);
+            (CODES, 0, _, JOIN, YES, _, 1, _, _, _, _) : stop(EVENT_DUPLICATE);
+            (CODES, 0, _, JOIN, YES, _, _, _, _, _, _) : next_pass(0);
+            (CODES, 0, _, _, _, NO, _, _, _, _, _) : evict();
+            (CODES, 0, _, _, _, _, _, _, _, 0, _) : go_up(EVENT_TAKEN);
+            (CODES, 0, _, _, _, _, _, _, _, _, _) : wait_for_slot();
+            (CODES, _, _, KEEP_OUT, _, _, _, _, _, _, _) : stop(EVENT_BROKEN);
+            (CODES, _, _, JOIN, _, _, 1, _, _, _, _) : stop(EVENT_BROKEN);
+            (CODES, _, LAST_PASS, _, _, _, _, 1, _, _, _) : collect(EVENT_SUMS, 0);
+            (CODES, _, LAST_PASS, _, _, _, _, _, _, _, _) : stop(EVENT_ACCEPTED);
+            (CODES, _, _, START, _, _, _, _, _, _, _) : next_pass(1);
+            (CODES, _, _, _, _, _, _, _, _, _, _) : next_pass(0);
+            (DIRECT, _, _, LOOK, _, _, 1, _, _, _, _) : collect(EVENT_FREED, PASSES);
+            (DIRECT, _, _, _, _, _, _, _, _, _, _) : go_up(EVENT_DIRECT);
+            (COLLECT, _, LAST_PASS, LOOK, _, _, _, _, _, _, _) : collect_first(0);
+            (COLLECT, _, LAST_PASS, _, _, _, _, _, _, _, _) : collect_first(1);
+            (COLLECT, _, 0, LOOK, _, _, _, 1, 0, _, _) : leave_as_partial();
+            (COLLECT, _, 0, _, _, _, _, _, _, _, _) : stop(EVENT_BROKEN);
+            (COLLECT, _, _, LOOK, _, _, _, 1, _, _, _) : collect_next();
+            (COLLECT, _, _, _, _, _, _, _, _, _, _) : break_off();
+            (TO_SERVER, _, _, _, _, _, _, _, _, _, _) : go_up_as_it_is();
+            (TO_WORKERS, _, _, _, _, _, _, _, _, _, 0) : go_down(MULTICAST);
+            (TO_WORKERS, _, _, _, _, _, _, _, _, _, _) : go_down(ANSWER);
         }
         size = 32;
     }
@@ -691,6 +711,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         hdr.recirculation.job = hdr.agg.job;
         hdr.recirculation.receiver = 0;
         hdr.recirculation.skip = 0;
+        hdr.recirculation.waits = 0;
         hdr.recirculation.elsewhere = 0;
         hdr.recirculation.collecting = 0;
         hdr.recirculation.emptied = 0;
@@ -776,6 +797,9 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         if (meta.verdict == RECIRCULATE) {
             for_tm.ucast_egress_port = RECIRCULATION_PORT;
             for_tm.bypass_egress = 1;
+        } else if (meta.verdict == EVICT) {
+            for_tm.ucast_egress_port = RECIRCULATION_PORT;
+            for_tm.mcast_grp_a = EVICTIONS;
         } else {
             hdr.recirculation.job = hdr.agg.job;
             hdr.recirculation.addressed = 1;

@@ -86,8 +86,12 @@ control ThcEgress(inout egress_headers_t hdr, inout egress_metadata_t meta,
     }
 
     apply {
-        // What goes on to another pass has everything.
-        if (intrinsic.egress_port != RECIRCULATION_PORT) {
+        if (intrinsic.egress_port == RECIRCULATION_PORT) {
+            // A copy goes on to another pass, where the packet itself begins anew.
+            if (intrinsic.egress_rid != 0) {
+                hdr.recirculation.elsewhere = 0;
+            }
+        } else {
             port_out.count(intrinsic.egress_port);
             if (hdr.recirculation.addressed == 1) {
                 // The replicas of an answer differ only in their addresses.
