@@ -179,12 +179,15 @@ def fields_named(nodes: Iterable[object], var: ir.Var) -> set[int] | None:
     names the whole."""
     found: set[int] = set()
     for node in nodes:
-        for e in expressions(node):
-            parts = list(within(e))
-            fields = [p.index for p in parts if isinstance(p, ir.FieldOf) and p.base is var]
-            if sum(part is var for part in parts) > len(fields):
+        pending = expressions(node)
+        while pending:
+            e = pending.pop()
+            if e is var:
                 return None
-            found.update(fields)
+            if isinstance(e, ir.FieldOf) and e.base is var:
+                found.add(e.index)
+            else:
+                pending += operands(e)
     return found
 
 
