@@ -312,7 +312,7 @@ def _timeout(line: Line) -> str:
     waited = "" if line["since"] is None else f" after {seconds(line['at'] - line['since'])}"
     what = {"norm": "its norm is sent again", "sums": "its packets are sent again"}
     then = what.get(line["stage"], "it waits no longer")
-    return f"Its timer for slot{several} {slots} runs out{waited}: {then}."
+    return f"Nothing has come for slot{several} {slots}{waited}: {then}."
 
 
 def _resent(line: Line, job: RecordedRounds, names: dict[str, str]) -> Iterator[tuple[int, str]]:
