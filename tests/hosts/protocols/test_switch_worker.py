@@ -256,39 +256,36 @@ def lossy_and_waiting_for_a_processor():
     return worker
 
 
-def test_a_lossy_chunk_is_asked_for_once_a_later_one_has_its_result_and_given_up_sooner():
+def asked(actions):
+    return [h.slot for h in sent(actions) if h.type is Type.STATUS]
+
+
+def test_a_lossy_chunk_is_given_up_sooner_once_a_later_one_has_its_result():
     worker = lossy_and_waiting_for_a_processor()
     actions = sums(worker, 1, 1, now=2 * MS)  # measured: 2 ms, so a timeout of 6 ms
-    assert [h.slot for h in sent(actions)] == [0, 3]
-    actions = sums(worker, 3, 1, now=4 * MS)
-    assert sent(actions) == [], "chunk 0 was asked for again already"
-    actions = expire(worker, 14 * MS)
-    assert [(h.type, h.slot) for h in sent(actions)] == [(Type.STATUS, 0), (Type.INDICES, 2)]
-    assert worker.waits == [("chunk", 2)]
+    assert asked(actions) == [0]
+    assert [h.slot for h in sent(actions) if h.type is Type.INDICES] == [3]
+    assert asked(expire(worker, 8 * MS)) == [3], "the last one"
+    assert [h.slot for h in sent(expire(worker, 14 * MS)) if h.type is Type.INDICES] == [2]
+    assert worker.waits == [("chunk", 2), ("chunk", 3)]
+    actions = sums(worker, 2, 1, now=16 * MS)
+    assert not of(actions, SetTimer), "chunk 3 was sent before chunk 2, but is a later one"
 
 
-def test_the_last_lossy_chunk_is_asked_for_after_the_measured_time():
+@pytest.mark.parametrize(
+    ("round", "count", "ends"), [(1, 4, 13_250_000), (2, 1, 13_250_000), (1, 3, 52 * MS)]
+)
+def test_the_last_lossy_chunk_is_given_up_sooner_where_the_switch_has_its_sum(round, count, ends):
+    """The result was sent before the answer. Nothing of the chunk is sent again."""
     worker = lossy_and_waiting_for_a_processor()
     for chunk in (0, 1, 2):
         sums(worker, chunk, 1, now=2 * MS)
-    assert sent(expire(worker, 7 * MS)) == []
-    actions = expire(worker, 8 * MS)
-    assert [(h.type, h.slot) for h in sent(actions)] == [(Type.INDICES, 3)]
-    again = (*of(actions, Record), *of(actions, SetTimer))
-    assert (again[0].kind, again[0].fields["stage"]) == ("timeout", "sums")
-    assert again[1:] == (SetTimer(TIMER, 20 * MS),), "twice that later once more"
-    assert [h.type for h in sent(expire(worker, 20 * MS))] == [Type.INDICES]
-    assert of(sums(worker, 3, 1, now=21 * MS), Deliver)[0].result.missed == 0
-
-
-def test_the_last_lossy_chunk_is_given_up_as_late_as_without_questions():
-    worker = lossy_and_waiting_for_a_processor()
-    for chunk in (0, 1, 2):
-        sums(worker, chunk, 1, now=2 * MS)
-    for now in (8, 20, 44, 51):
-        expire(worker, now * MS)
-    assert worker.waits == [("chunk", 3)]
-    assert of(expire(worker, 52 * MS), Deliver)[0].result.missed == 1
+    assert not sent(expire(worker, 7 * MS))
+    assert asked(expire(worker, 8 * MS)) == [3]
+    answer(worker, Type.STATUS, 3, round, flags=1, count=count, now=9 * MS)
+    before = expire(worker, ends - 1)
+    assert not of(before, Deliver) and {h.type for h in sent(before)} <= {Type.STATUS}
+    assert of(expire(worker, ends), Deliver)[0].result.missed == 1
 
 
 def test_lossy_uses_a_late_result_until_delivery():

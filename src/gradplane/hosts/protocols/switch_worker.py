@@ -33,15 +33,14 @@ windows under way (`round_trip_ns`), which is their least one, too: after many p
 others, an estimate would be below it. A lossy job gives a chunk up after two timeouts, together at
 most `timeout_ns`. Where hosts wait for a processor, timeouts are at least `granularity`; but not
 those of norms, which may well be sent twice, and of a lossy job's chunks once a later one has its
-result. Such chunks are asked for once more: their packets are sent again, which the switch answers
-with the result, adds where they were lost, and otherwise ignores. The chunk that was sent last has
-no later one: it is asked for after the measured time, as a norm is (a tail loss probe, as in RFC
-8985, section 7), and where that brings nothing the worker waits on. Packets come and go in batches:
-a batch of results makes one batch of what they let out.
+result. The worker asks the switch for the state of such a chunk's slot; the one that was sent last
+has no later one, and is asked about after the measured time, and again after twice, four times
+that. Where the answer is that the sum is complete, its result was sent before and is lost. Packets
+come and go in batches: a batch of results makes one batch of what they let out.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -124,6 +123,7 @@ class SwitchWorker:
             ceiling,
         )
         self._hurries = self._lossy and granularity > 0
+        self._asks = self._hurries and not job.leaves  # a leaf's sum is not the result
         # Where the switch waits for all workers, none is left behind: only its result ends a chunk.
         self._exact = not self._lossy and job.quorum == job.workers
         self._reduces: list[SwitchReduce] = []  # undelivered, in the order of their chunks
@@ -206,8 +206,8 @@ class SwitchWorker:
         if self._redo.deadline is not None and self._redo.deadline <= now:
             self._send_again(now)
         for reduce in self._reduces:
-            if self._probe_time(reduce) <= now:
-                self._probe(reduce, np.array([chunk_table.tail(reduce.table)]), now)
+            if self._question_time(reduce) <= now:
+                self._ask(reduce, [chunk_table.tail(reduce.table)])
         self._go_on(now)
         self._rearm()
         return self._taken()
@@ -348,28 +348,22 @@ class SwitchWorker:
         if len(indices):
             deadline = now + self._patience * self._timeout.value
             chunk_table.send(table, indices, now, deadline)
-            self._wake(min(deadline, self._probe_time(reduce)))
+            self._wake(min(deadline, self._question_time(reduce)))
             self._out.append(self._packets.send_indices(reduce.packets(indices)))
 
-    def _probe_time(self, reduce: SwitchReduce) -> int:
-        """Return when the chunk that was sent last is sent again, ns; NEVER if it is not."""
-        index = chunk_table.tail(reduce.table) if self._hurries else None
+    def _question_time(self, reduce: SwitchReduce) -> int:
+        """Return when to ask about the chunk that was sent last, ns; NEVER if nobody does."""
+        index = chunk_table.tail(reduce.table) if self._asks else None
         if index is None:
             return NEVER
-        row = reduce.table[index]
-        return int(row["sent_at"]) + self._timeout.after(int(row["attempts"]), self._least)
+        sent_at = int(reduce.table["sent_at"][index])
+        return sent_at + (self._timeout.prompt(self._least) << reduce.asked[index])
 
-    def _probe(self, reduce: SwitchReduce, indices: Ints, now: int) -> None:
-        """Send pending chunks again; when they are given up stays as it is."""
-        if not len(indices):
-            return
-        rows = reduce.table[indices]
-        numbers, since = (reduce.first + indices).tolist(), int(rows["sent_at"].min())
-        self._out.append(self._log.timeout(reduce, "sums", numbers, since, now))
-        chunk_table.retry(reduce.table, indices, AFTER)
-        for deadline in np.unique(rows["deadline"]).tolist():
-            chunk_table.send(reduce.table, indices[rows["deadline"] == deadline], now, deadline)
-        self._out.append(self._packets.send_indices(reduce.packets(indices)))
+    def _ask(self, reduce: SwitchReduce, indices: Iterable[Any]) -> None:
+        """Ask the switch for the states of these chunks' slots."""
+        for index in indices:
+            reduce.asked[index] += 1
+            self._out.append(self._packets.make(Type.STATUS, reduce.first + index))
 
     def _end(self, reduce: SwitchReduce, indices: Ints, expired: bool) -> None:
         """Give up pending chunks: their timeout has come, or their slot is in a later round."""
@@ -426,8 +420,7 @@ class SwitchWorker:
         self._moved_on(results, now)
 
     def _hurry(self, reduce: SwitchReduce, indices: Ints, now: int) -> None:
-        """Ask once more for chunks that were sent before one of these, whose results are new, and
-        give them up sooner.
+        """Give chunks up sooner that were sent before one of these, whose results are new.
 
         As they come in the order of the packets, what is still missing is lost, or another worker
         sends it later; that a host waits for a processor is no reason any more."""
@@ -437,12 +430,17 @@ class SwitchWorker:
         last = int(indices.max())
         rows = reduce.table[:last]
         sent = (rows["attempts"] > 0) & (rows["sent_at"] <= reduce.table["sent_at"][last])
-        late = np.flatnonzero(chunk_table.pending(rows) & sent)
+        late = np.flatnonzero(sent & chunk_table.pending(rows))
+        self._give_up_at(reduce, late, now + self._patience * self._timeout.prompt(self._least))
+        if self._asks:
+            self._ask(reduce, [index for index in late.tolist() if index not in reduce.asked])
+
+    def _give_up_at(self, reduce: SwitchReduce, indices: Ints, deadline: int) -> None:
+        """Wait for these chunks until then, where they would be waited for longer."""
+        late = indices[reduce.table["deadline"][indices] > deadline]
         if len(late):
-            deadline = now + self._patience * self._timeout.prompt(self._least)
-            rows["deadline"][late] = np.minimum(rows["deadline"][late], deadline)
+            reduce.table["deadline"][late] = deadline
             self._wake(deadline)
-            self._probe(reduce, late[rows["attempts"][late] == 1], now)
 
     def _adapt(
         self, window: CongestionWindow, results: Results, new: npt.NDArray[np.bool_], now: int
@@ -693,11 +691,19 @@ class SwitchWorker:
         if self._lossy:
             self._catch_up(int(results.parsed[:, NUMBER].max()), now)
 
-    # The status of a slot, for the log
+    # The status of a slot, for the log and about a reduce's last chunk
 
     def _answered(self, results: Results, now: int) -> None:
-        for number, _, bitmap, _ in results.parsed[:, NUMBER:].tolist():
+        for number, workers, bitmap, _ in results.parsed[:, NUMBER:].tolist():
             self._out += self._status.answer(number, bitmap, now)
+            for reduce in self._reduces if self._asks else ():
+                pending = reduce.table["state"] == chunk_table.PENDING
+                for index in (index for index in reduce.asked if pending[index]):
+                    beyond = number - reduce.first - index
+                    over = beyond > 0 or workers >= self._job.quorum
+                    if over and beyond % self._job.transport.slots == 0:
+                        deadline = now + self._timeout.spread(self._least)
+                        self._give_up_at(reduce, np.array([index]), deadline)
 
     # The timer
 
@@ -716,7 +722,7 @@ class SwitchWorker:
             deadlines += [part.deadline for part in stages]
             pending = reduce.table["deadline"][chunk_table.pending(reduce.table)]
             if len(pending):
-                deadlines.append(min(int(pending.min()), self._probe_time(reduce)))
+                deadlines.append(min(int(pending.min()), self._question_time(reduce)))
         if deadlines:
             self._wake(min(deadlines))
         elif self.record.alarm != NO_ALARM:
