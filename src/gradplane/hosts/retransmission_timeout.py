@@ -106,10 +106,6 @@ class RetransmissionTimeout(Record):
             return self.value
         return estimate(self.smoothed, self.variation, least, self.most)
 
-    def spread(self, least: int) -> int:
-        """Return by how much prompt() is longer than a mean round trip."""
-        return max(self.prompt(least) - int(self.smoothed), 0)
-
     def after(self, attempts: int, least: int) -> int:
         """Return the timeout of a packet's attempt number `attempts`, from 1, which doubles each
         time; `least`, ns, is enough for the first."""

@@ -55,9 +55,12 @@ _NO_VALUES: Floats = np.empty(0, np.float32)
 def scatters(job: JobConfig, message: Message) -> bool:
     """Return whether each worker is answered with its own part of a mean (SCATTERED): where the
     part's bytes depend on nothing else."""
-    parts = message.tensor >= SCATTERED and message.n % job.workers == 0
-    plain = pull_codec(job).start(1) is None and not push_codec(job).carriers
-    return parts and plain and not (job.groups or answers_sums(job))
+    return (
+        message.tensor >= SCATTERED
+        and message.n % job.workers == 0
+        and not (job.groups or answers_sums(job) or push_codec(job).carriers)
+        and pull_codec(job).start(1) is None
+    )
 
 
 class Weights(Protocol):

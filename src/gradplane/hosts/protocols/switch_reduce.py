@@ -1,6 +1,5 @@
 """One reduce through the switch: its partitions, the table of its chunks, the sums so far."""
 
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -60,7 +59,8 @@ class SwitchReduce(Record):
         self._device = vector if isinstance(vector, DeviceVector) else None
         self.gradient = Deferred(lambda: "") if self._device else Deferred(_digest_vector, vector)
         self.codes = Deferred(self._digest_codes)
-        self.asked: Counter[int] = Counter()  # how often a question was about a chunk, by its row
+        # By row: how often the switch was asked about a chunk, and when.
+        self.asked: dict[int, tuple[int, int]] = {}
         self._workers = job.workers
         shape = (chunks, aggregation.LANES[job.transport.sum_bits])
         self.sums: npt.NDArray[Any] = np.zeros(shape, f"u{job.transport.sum_bits // 8}")

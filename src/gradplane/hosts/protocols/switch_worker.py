@@ -207,7 +207,7 @@ class SwitchWorker:
             self._send_again(now)
         for reduce in self._reduces:
             if self._question_time(reduce) <= now:
-                self._ask(reduce, [chunk_table.tail(reduce.table)])
+                self._ask(reduce, [chunk_table.tail(reduce.table)], now)
         self._go_on(now)
         self._rearm()
         return self._taken()
@@ -357,12 +357,13 @@ class SwitchWorker:
         if index is None:
             return NEVER
         sent_at = int(reduce.table["sent_at"][index])
-        return sent_at + (self._timeout.prompt(self._least) << reduce.asked[index])
+        return sent_at + (self._timeout.prompt(self._least) << reduce.asked.get(index, (0, 0))[0])
 
-    def _ask(self, reduce: SwitchReduce, indices: Iterable[Any]) -> None:
+    def _ask(self, reduce: SwitchReduce, indices: Iterable[Any], now: int) -> None:
         """Ask the switch for the states of these chunks' slots."""
         for index in indices:
-            reduce.asked[index] += 1
+            times, _ = reduce.asked.get(index, (0, 0))
+            reduce.asked[index] = times + 1, now
             self._out.append(self._packets.make(Type.STATUS, reduce.first + index))
 
     def _end(self, reduce: SwitchReduce, indices: Ints, expired: bool) -> None:
@@ -433,7 +434,7 @@ class SwitchWorker:
         late = np.flatnonzero(sent & chunk_table.pending(rows))
         self._give_up_at(reduce, late, now + self._patience * self._timeout.prompt(self._least))
         if self._asks:
-            self._ask(reduce, [index for index in late.tolist() if index not in reduce.asked])
+            self._ask(reduce, [index for index in late.tolist() if index not in reduce.asked], now)
 
     def _give_up_at(self, reduce: SwitchReduce, indices: Ints, deadline: int) -> None:
         """Wait for these chunks until then, where they would be waited for longer."""
@@ -698,12 +699,12 @@ class SwitchWorker:
             self._out += self._status.answer(number, bitmap, now)
             for reduce in self._reduces if self._asks else ():
                 pending = reduce.table["state"] == chunk_table.PENDING
-                for index in (index for index in reduce.asked if pending[index]):
+                for index, (_, at) in reduce.asked.items():
                     beyond = number - reduce.first - index
                     over = beyond > 0 or workers >= self._job.quorum
-                    if over and beyond % self._job.transport.slots == 0:
-                        deadline = now + self._timeout.spread(self._least)
-                        self._give_up_at(reduce, np.array([index]), deadline)
+                    if pending[index] and over and beyond % self._job.transport.slots == 0:
+                        # What came later on its way may take as long as question and answer did.
+                        self._give_up_at(reduce, np.array([index]), 2 * now - at)
 
     # The timer
 
