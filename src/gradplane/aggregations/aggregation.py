@@ -186,7 +186,7 @@ class Aggregation(ABC):
     only_reliability: ClassVar[tuple[str, str] | None] = None
     """The only `reliability` that a job can have, and why; None if it may have any."""
     instead: ClassVar[str | None] = None
-    """What takes the quorum or reliability that this scheme does not: its keys."""
+    """The keys of another scheme, which takes the quorum and reliability refused here."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -41,7 +41,7 @@ Settings = Annotated[
     list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key: job.quorum=3")
 ]
 OUT = "-o", "--out"
-"""How each command is told where to write."""
+"""The names of the option that says where a command writes."""
 
 Out = Annotated[
     Path | None, typer.Option(*OUT, metavar="DIR", help="The run folder; it must not exist")

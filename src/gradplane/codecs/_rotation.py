@@ -15,7 +15,7 @@ from gradplane.codecs._random import key
 from gradplane.codecs.thc import THC
 
 CUTS = THC()
-"""What cuts vectors into partitions."""
+"""The codec whose partitions are those of rotated vectors."""
 
 
 def rotated_size(n: int) -> int:

@@ -45,9 +45,9 @@ _SLOTS = ("ThcIngress.norm_max", "ThcIngress.slot_others")
 """Registers with a cell for each slot: where jobs own slots, and where they share them."""
 _LOOKUP = re.compile(r"(ThcIngress\.block\d+\.)lookup(\d)")
 _KEYS = ("index", "pair")
-"""Of a lookup table's entries: a code, or two of them."""
+"""The key fields that a lookup table can have: one code, or a pair of codes."""
 _EVICTIONS = finsy.P4MulticastGroupEntry(0xFFFF, replicas=[(6, 1)])
-"""What a slot has is taken by a copy of a packet, through the recirculation port of a Tofino 2."""
+"""The multicast group and port of a Tofino 2 by which a packet's copy collects a slot's content."""
 UDP_PORT = 18256
 """Of aggregation packets; in p4/include/headers.p4, too."""
 

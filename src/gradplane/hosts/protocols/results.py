@@ -17,8 +17,8 @@ TRANSIENT = 0x8000
 """Tensors of this number or a higher one keep nothing from a reduce for the next."""
 
 SCATTERED = 0xC000
-"""Of these tensors a worker needs only its own part of the result, of as many equal ones as there
-are workers. A scheme may deliver 0 in the place of the others."""
+"""The results of tensors of this number or a higher one are cut into as many equal parts as there
+are workers; each worker needs only its own part, and may get 0 in the place of the others."""
 
 LARGE = 1 << 18
 """Values of a vector from which on it pays to put off part of the work."""

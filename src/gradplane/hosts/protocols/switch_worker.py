@@ -421,7 +421,8 @@ class SwitchWorker:
         self._moved_on(results, now)
 
     def _hurry(self, reduce: SwitchReduce, indices: Ints, now: int) -> None:
-        """Give chunks up sooner that were sent before one of these, whose results are new.
+        """Ask about chunks that were sent before one of these, whose results are new, and give them
+        up sooner.
 
         As they come in the order of the packets, what is still missing is lost, or another worker
         sends it later; that a host waits for a processor is no reason any more."""
