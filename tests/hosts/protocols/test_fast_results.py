@@ -213,6 +213,33 @@ def test_the_ordinary_course_of_a_reduce_is_taken():
     assert fast.counted == [15, 14]
 
 
+def reduced(job, changed):
+    """Return what a worker's reduce gives, with other sums in these chunks."""
+    worker, bits = SwitchWorker(job, 1), job.transport.sum_bits
+    worker.reduce(0, X, 0)
+    fast, chunks = Fast(worker), 2 * bits
+    fast.receive(packet(job, 0, 1, 0, Type.NORM_RESULT), 1000)
+    for number in range(chunks):
+        value = number % 16 + 20 * (number in changed)
+        header = packet(job, number % 4, number // 4 + 1, 0)[: aggregation.HEADER_SIZE]
+        payload = header + value.to_bytes(bits // 8, "big") * aggregation.LANES[bits]
+        if number < chunks - 1:
+            fast.receive(payload, 2000 + number)
+    actions = worker.receive(*AGGREGATOR, Payloads.of([payload]), 3000)
+    (found,) = [action.result for action in actions if type(action).__name__ == "Deliver"]
+    return found.sums, found.mean.tobytes()
+
+
+@pytest.mark.parametrize("changes", JOBS)
+@pytest.mark.parametrize("changed", [(0,), (7,), (15, 31, 63), (0, 7, 15)])
+def test_workers_of_one_job_may_get_different_sums(changes, changed):
+    job = make_job(**changes)
+    found = [reduced(job, other) for other in ((), changed, ())]
+    alone = [reduced(make_job(**changes), other) for other in ((), changed)]
+    assert found == [*alone, alone[0]]
+    assert alone[0] != alone[1]
+
+
 def test_counts_are_taken_while_a_reduce_is_in_flight():
     job = make_job(reliability="retransmit")
     fast = Fast(SwitchWorker(job, 1))

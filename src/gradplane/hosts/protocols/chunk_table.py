@@ -86,16 +86,20 @@ def _unpack(body, sums):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def accept(first, table, ends, norms, most, packets, body, parsed, sums, turns, now, after, found):  # type: ignore[no-untyped-def]
+def accept(  # type: ignore[no-untyped-def]
+    first, table, ends, norms, most, packets, body, parsed, sums, known, turns, now, after, found
+):
     """Take results, one after the other, in the order of their packets.
 
     first: number of the reduce's first chunk. table: its rows. ends: int64[partitions], the index
     after a partition's last chunk; norms: int64[partitions], -1 where not known. most: the table's
     largest number. packets: uint8[n, bytes], the sums in network order from `body` on; parsed:
-    int64[n, 5], type, chunk number, workers, bitmap, norm. sums: unsigned[chunks, lanes].
-    turns: int64[window], by chain the chunk whose turn it is. found: int64[n], set to one of the
-    constants above for the reduce's chunks. Returns how many chunks ended, when the last of those
-    that were sent once was sent, -1 for none, and how many results were refused.
+    int64[n, 5], type, chunk number, workers, bitmap, norm. sums: unsigned[chunks, lanes], of which
+    those are not written that are known, uint8[chunks]. turns: int64[window], by chain the chunk
+    whose turn it is. found: int64[n], set to one of the constants above for the reduce's chunks.
+    Returns how many chunks ended, when the last of those that were sent once was sent, -1 for none,
+    how many results were refused, and how many packets were looked at: up to the first whose sums
+    are not those that are known, which is not taken.
     """
     ended, sent_at, refused = 0, -1, 0
     unpacked = np.empty(sums.shape[1], sums.dtype)
@@ -120,8 +124,15 @@ def accept(first, table, ends, norms, most, packets, body, parsed, sums, turns, 
             found[i] = BEYOND_TABLE
             refused += 1
             continue
+        other = sums.dtype.type(0)
         for lane in range(unpacked.size):  # an assignment takes long to compile
-            sums[index, lane] = unpacked[lane]
+            if known[index]:
+                other |= sums[index, lane] ^ unpacked[lane]
+            else:
+                sums[index, lane] = unpacked[lane]
+        if other:
+            return ended, sent_at, refused, i
+        known[index] = 1
         found[i] = NEW
         norms[part] = norm
         row.count, row.bitmap, row.at = workers, bitmap, now
@@ -131,7 +142,7 @@ def accept(first, table, ends, norms, most, packets, body, parsed, sums, turns, 
             turns[number % len(turns)] += len(turns)
             ended += 1
         step(row, RESULT, after)
-    return ended, sent_at, refused
+    return ended, sent_at, refused, len(parsed)
 
 
 @njit(cache=True, nogil=True)

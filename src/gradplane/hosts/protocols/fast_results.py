@@ -160,8 +160,14 @@ def take(address, payload, size, now):  # type: ignore[no-untyped-def]
     body = packet[state.body :]
     count = np.int64(packet_number(packet, _COUNT_AT, 2))
     most = state.most * count
-    if not _scatter(body, reduce.sums, index, state.lanes, state.sum_bits, most):
+    known = carray(pointer(reduce.known), (reduce.chunks,), np.uint8)
+    row_at = (reduce.sums, index, state.lanes, state.sum_bits)
+    if known[index]:
+        if not _equal(body, *row_at, most):
+            return UNTAKEN, 0
+    elif not _scatter(body, *row_at, most):
         return UNTAKEN, 0
+    known[index] = 1
     timeout.measured, timeout.value = measured, value
     timeout.smoothed, timeout.variation = smoothed, variation
     row.count, row.at = count, now
@@ -237,6 +243,21 @@ def _answer(state, reduce, table, ends, index):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _equal_words(start, sums, lanes, most):  # type: ignore[no-untyped-def]
+    """Compare sums of 32 bits; see `_equal`."""
+    row = carray(pointer(sums), (lanes,), np.uint32)
+    words = carray(pointer(start), (lanes,), np.uint32)
+    low, other, greatest = np.uint32(0xFF00FF), np.uint32(0), np.uint32(0)
+    for lane in range(lanes):
+        word = words[lane]
+        word = word << np.uint32(16) | word >> np.uint32(16)
+        total = np.uint32((word & low) << np.uint32(8) | word >> np.uint32(8) & low)
+        other |= total ^ row[lane]
+        greatest = max(greatest, total)
+    return other == 0 and greatest <= most
+
+
+@njit(cache=True, nogil=True)
 def _scatter_words(body, sums, index, lanes, most):  # type: ignore[no-untyped-def]
     """Unpack sums of 32 bits; see `_scatter`."""
     row = carray(pointer(sums + 4 * index * lanes), (lanes,), np.uint32)
@@ -252,6 +273,30 @@ def _scatter_words(body, sums, index, lanes, most):  # type: ignore[no-untyped-d
         row[:] = 0  # as it was
         return False
     return True
+
+
+@njit(cache=True, nogil=True)
+def _equal(body, sums, index, lanes, sum_bits, most):  # type: ignore[no-untyped-def]
+    """Return whether sums are those in row `index` of the array at `sums`, none above `most`."""
+    start = np.int64(body.ctypes.data)
+    if sum_bits == 8:
+        row = carray(pointer(sums + index * lanes), (lanes,), np.uint8)
+        other, greatest = np.uint8(0), np.uint8(0)
+        for lane in range(lanes):
+            other |= row[lane] ^ body[lane]
+            greatest = max(greatest, body[lane])
+        return other == 0 and greatest <= most
+    if sum_bits == 32:
+        return _equal_words(start, sums + 4 * index * lanes, lanes, most)
+    halves = carray(pointer(sums + 2 * index * lanes), (lanes,), np.uint16)
+    words = carray(pointer(start), (lanes,), np.uint16)
+    differing, largest = np.uint16(0), np.uint16(0)
+    for lane in range(lanes):
+        word = words[lane]
+        total = np.uint16(word << np.uint16(8) | word >> np.uint16(8))
+        differing |= total ^ halves[lane]
+        largest = max(largest, total)
+    return differing == 0 and largest <= most
 
 
 @njit(cache=True, nogil=True)

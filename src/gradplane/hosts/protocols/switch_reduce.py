@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gradplane._addresses import Record, Whole, address_of
+from gradplane._addresses import Record, Whole, address_of, place_of
 from gradplane._deferred import Deferred
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.chunk_table import Ints, Table
+from gradplane.hosts.protocols.common_sums import CommonSums
 from gradplane.hosts.protocols.device_vector import DeviceVector
 from gradplane.hosts.protocols.once import Common, Once
 from gradplane.hosts.protocols.partition import WorkerPartition
@@ -23,14 +24,13 @@ from gradplane.hosts.protocols.results import (
     is_integers,
 )
 from gradplane.hosts.protocols.switch_states import PartitionState
-from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.payloads import Bytes
 
 REDUCE = np.dtype(
     [(name, np.int64) for name in ("table", "chunks", "first", "parts", "ends", "norms", "sums")]
-    + [(name, np.int64) for name in ("packets", "sending", "left")]
+    + [(name, np.int64) for name in ("known", "packets", "sending", "left")]
 )
-"""A reduce as the kernel of fast_results sees it. table, ends, norms, sums: addresses of its
+"""A reduce as the kernel of fast_results sees it. table, ends, norms, sums, known: addresses of its
 arrays, of `chunks` or `parts` rows. packets: the address of int64[parts], where each partition's
 first payload is, 0 while it is not sending; sending: how many are."""
 
@@ -38,9 +38,10 @@ first payload is, 0 while it is not sending; sending: how many are."""
 class SwitchReduce(Record):
     """Reduce `ticket` of `vector`, float32[n], in the job's chunks `first` to `stop` - 1.
 
-    table: a row a chunk (`chunk_table.ROW`). sums: [chunks, lanes], 0 where missing. norms:
-    int64[partitions], the workers' common norms as float32 bits, -1 where not known. left: chunks
-    that have not ended. gradient, codes: the digests of the vector and of all partitions' codes.
+    table: a row a chunk (`chunk_table.ROW`). sums, known: [chunks, lanes] and [chunks], see
+    CommonSums; after settle() sums are 0 where missing. norms: int64[partitions], the workers'
+    common norms as float32 bits, -1 where not known. left: chunks that have not ended. gradient,
+    codes: the digests of the vector and of all partitions' codes.
     """
 
     layout = REDUCE
@@ -62,14 +63,22 @@ class SwitchReduce(Record):
         # By row: how often the switch was asked about a chunk, and when.
         self.asked: dict[int, tuple[int, int]] = {}
         self._workers = job.workers
-        shape = (chunks, aggregation.LANES[job.transport.sum_bits])
-        self.sums: npt.NDArray[Any] = np.zeros(shape, f"u{job.transport.sum_bits // 8}")
         self._packets: Ints = np.zeros(len(parts), np.int64)
         super().__init__(
             table=address_of(self.table), chunks=chunks, first=self.first, parts=len(parts),
-            ends=address_of(self.ends), norms=address_of(self.norms), sums=address_of(self.sums),
+            ends=address_of(self.ends), norms=address_of(self.norms),
             packets=address_of(self._packets), left=chunks,
         )  # fmt: skip
+        self._use(CommonSums.of(job, self.first, chunks))
+
+    def _use(self, common: CommonSums) -> None:
+        self._common, self.sums, self.known = common, common.values, common.known
+        for name in ("sums", "known"):
+            self.words[place_of(REDUCE, name)] = address_of(getattr(self, name))
+
+    def separate(self) -> None:
+        """Go on with sums of this worker's own, as it has others than the ones before it."""
+        self._use(self._common.copy(self.table["count"] > 0))
 
     def open(self, part: WorkerPartition, packets: Bytes) -> None:
         """Let a partition's chunks take their turns, with these payloads."""
@@ -115,6 +124,8 @@ class SwitchReduce(Record):
 
     def settle(self) -> None:
         """Keep the sums, which no packet changes any more, once for all workers that have them."""
+        if (self.table["count"] == 0).any():  # what others have is 0 here
+            self.separate()
         self.sums = _common_sums(self.sums)
 
     def result(self) -> Reduced:

@@ -398,15 +398,7 @@ class SwitchWorker:
         parsed = results.parsed
         found, refused = np.full(len(parsed), chunk_table.OUTSIDE, np.int64), 0
         for reduce in self._reduces:
-            place = (reduce.first, reduce.table, reduce.ends, reduce.norms, self._codec.table[-1])
-            packets = (results.packets, self.record.body, parsed)
-            ended, sent_at, wrong = chunk_table.accept(
-                *place, *packets, reduce.sums, self._turns, now, AFTER, found
-            )
-            reduce.left -= ended
-            if sent_at >= 0:
-                self._timeout.measure(sent_at, now)
-            refused += wrong
+            refused += self._accept(reduce, results, found, now)
             if self._hurries:
                 numbers = parsed[found == chunk_table.NEW, NUMBER]
                 self._hurry(reduce, numbers - reduce.first, now)
@@ -419,6 +411,27 @@ class SwitchWorker:
         if self._redo.deadline is not None:
             self._redo.answered(parsed[:, NUMBER].tolist())
         self._moved_on(results, now)
+
+    def _accept(self, reduce: SwitchReduce, results: Results, found: Ints, now: int) -> int:
+        """Take sums into a reduce, and note what was found of each packet; return how many are
+        refused."""
+        refused, start, measured = 0, 0, -1
+        while True:
+            place = (reduce.first, reduce.table, reduce.ends, reduce.norms, self._codec.table[-1])
+            packets = (results.packets[start:], self.record.body, results.parsed[start:])
+            ended, sent_at, wrong, taken = chunk_table.accept(
+                *place, *packets, reduce.sums, reduce.known, self._turns, now, AFTER, found[start:]
+            )
+            reduce.left -= ended
+            measured = sent_at if sent_at >= 0 else measured
+            refused += int(wrong)
+            start += taken
+            if start == len(found):
+                break
+            reduce.separate()
+        if measured >= 0:
+            self._timeout.measure(measured, now)
+        return refused
 
     def _hurry(self, reduce: SwitchReduce, indices: Ints, now: int) -> None:
         """Ask about chunks that were sent before one of these, whose results are new, and give them

@@ -206,7 +206,7 @@ def _steps(job: JobConfig, learner: "_Learner", joins: int, tested: bool) -> Ste
         accuracies = learner.accuracies() if tested else {}
         yield Report("epoch", {"epoch": epoch} | accuracies | outcome)
     last = {"test_accuracy": learner.accuracies()["test_accuracy"]} if tested else {}
-    yield Report("done", last | {"weights": digest(learner.parameters)})
+    yield Report("done", last | {"weights": _digest_weights(learner.parameters)})
 
 
 def _epoch(
