@@ -58,11 +58,10 @@ def test_each_attempt_doubles_up_to_the_ceiling():
     assert waits == [10, 20, 40, 80, 100, 100]
 
 
-def test_another_least_timeout_holds_where_the_estimate_is_below_its_own():
+def test_to_ask_takes_twice_the_round_trip_where_another_least_timeout_is_enough():
     timeout = RetransmissionTimeout(50 * MS, 25 * MS, 100 * MS)
     assert timeout.prompt(MS) == 50 * MS, "nothing is measured"
     timeout.measure(0, 2 * MS)
-    assert (timeout.value, timeout.prompt(MS), timeout.prompt(8 * MS)) == (25 * MS, 6 * MS, 8 * MS)
-    assert [timeout.after(attempts, MS) // MS for attempts in (1, 2, 6)] == [6, 12, 100]
-    timeout.back_off(3 * MS, 3 * MS)
-    assert timeout.prompt(MS) == 50 * MS
+    assert (timeout.value, timeout.prompt(MS), timeout.prompt(8 * MS)) == (25 * MS, 4 * MS, 8 * MS)
+    assert [timeout.after(attempts, MS) // MS for attempts in (1, 2, 6)] == [4, 8, 100]
+    assert timeout.prompt(25 * MS) == 25 * MS, "the bound is not above it"

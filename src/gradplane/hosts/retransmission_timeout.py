@@ -100,11 +100,12 @@ class RetransmissionTimeout(Record):
             self.value = min(2 * self.value, self.most)
 
     def prompt(self, least: int) -> int:
-        """Return the timeout where `least`, ns, is enough: the same once it is beyond its lower
-        bound, or before anything was measured."""
-        if not self.measured or self.value > self.least:
+        """Return the time after which to ask where `least`, ns, is enough and asking costs little:
+        twice the smoothed round trip, as for tail loss probes (RFC 8985, section 7.2); the timeout
+        where its lower bound is not above `least`, or before anything was measured."""
+        if not self.measured or self.least <= least:
             return self.value
-        return estimate(self.smoothed, self.variation, least, self.most)
+        return min(max(int(2 * self.smoothed), least), self.value)
 
     def after(self, attempts: int, least: int) -> int:
         """Return the timeout of a packet's attempt number `attempts`, from 1, which doubles each

@@ -248,9 +248,10 @@ def test_lossy_gives_a_chunk_up_and_goes_on():
     assert sent(expire(worker, TIMEOUT)) == [], "chunks 2 and 3 have just been sent"
 
 
-def lossy_and_waiting_for_a_processor():
-    """Return a worker that waits for its first two chunks since 0 ms."""
-    worker = SwitchWorker(make_job(reliability="lossy", timeout_ns=SECOND), 1, 25 * MS)
+def lossy_and_waiting_for_a_processor(**changes):
+    """Return a worker that waits for its first chunks since 0 ms."""
+    job = make_job(reliability="lossy", timeout_ns=SECOND, **changes)
+    worker = SwitchWorker(job, 1, 25 * MS)
     worker.reduce(0, X, 0)
     answer(worker, Type.NORM_RESULT, 0, 1)
     return worker
@@ -262,30 +263,62 @@ def asked(actions):
 
 def test_a_lossy_chunk_is_given_up_sooner_once_a_later_one_has_its_result():
     worker = lossy_and_waiting_for_a_processor()
-    actions = sums(worker, 1, 1, now=2 * MS)  # measured: 2 ms, so a timeout of 6 ms
+    actions = sums(worker, 1, 1, now=2 * MS)  # measured: a round trip of 2 ms
     assert asked(actions) == [0]
     assert [h.slot for h in sent(actions) if h.type is Type.INDICES] == [3]
-    assert asked(expire(worker, 8 * MS)) == [3], "the last one"
-    assert [h.slot for h in sent(expire(worker, 14 * MS)) if h.type is Type.INDICES] == [2]
+    assert asked(expire(worker, 6 * MS)) == [3], "the last one"
+    assert [h.slot for h in sent(expire(worker, 10 * MS)) if h.type is Type.INDICES] == [2]
     assert worker.waits == [("chunk", 2), ("chunk", 3)]
-    actions = sums(worker, 2, 1, now=16 * MS)
+    actions = sums(worker, 2, 1, now=12 * MS)
     assert not of(actions, SetTimer), "chunk 3 was sent before chunk 2, but is a later one"
 
 
-@pytest.mark.parametrize(
-    ("round", "count", "ends"), [(1, 4, 10 * MS), (2, 1, 10 * MS), (1, 3, 52 * MS)]
-)
-def test_the_last_lossy_chunk_is_given_up_sooner_where_the_switch_has_its_sum(round, count, ends):
+@pytest.mark.parametrize("round, count, ends", [(1, 3, 7 * MS), (2, 1, 7 * MS), (1, 2, 52 * MS)])
+def test_the_last_lossy_chunk_is_given_up_where_the_switch_has_its_sum(round, count, ends):
     """The result was sent before the answer. Nothing of the chunk is sent again."""
-    worker = lossy_and_waiting_for_a_processor()
+    worker = lossy_and_waiting_for_a_processor(quorum=3)
     for chunk in (0, 1, 2):
         sums(worker, chunk, 1, now=2 * MS)
-    assert not sent(expire(worker, 7 * MS))
-    assert asked(expire(worker, 8 * MS)) == [3]
-    answer(worker, Type.STATUS, 3, round, flags=1, count=count, now=9 * MS)
+    assert not asked(expire(worker, 5 * MS))
+    assert asked(expire(worker, 6 * MS)) == [3]
+    answer(worker, Type.STATUS, 3, round, flags=1, count=count, bitmap=7, now=7 * MS)
     before = expire(worker, ends - 1)
     assert not of(before, Deliver) and {h.type for h in sent(before)} <= {Type.STATUS}
     assert of(expire(worker, ends), Deliver)[0].result.missed == 1
+
+
+def test_the_last_lossy_chunk_of_a_batch_is_asked_about_soon_after_another_has_its_result():
+    worker = lossy_and_waiting_for_a_processor(slots=8)
+    sums(worker, 2, 1, now=5 * MS)
+    assert not asked(expire(worker, 6 * MS - 1))
+    assert asked(expire(worker, 6 * MS)) == [3]
+
+
+@pytest.mark.parametrize(
+    "quorum, others",
+    [(4, 13), (4, 14), (3, 9), (3, 5)],  # lost: this worker's, another's, both
+)
+def test_a_lossy_chunk_is_given_up_where_others_of_its_batch_have_results(quorum, others):
+    """others: whose packets the switch has. What it lacks of those in the results is lost."""
+    worker = lossy_and_waiting_for_a_processor(slots=8, quorum=quorum)
+    for chunk in (0, 1, 3):
+        fields = {"count": quorum, "bitmap": (1 << quorum) - 1}
+        actions = sums(worker, chunk, 1, **fields, now=4 * MS)
+    assert asked(actions) == [2]
+    fields = {"count": others.bit_count(), "bitmap": others}
+    answer(worker, Type.STATUS, 2, 1, flags=1, **fields, now=6 * MS)
+    assert of(expire(worker, 6 * MS), Deliver)[0].result.missed == 1
+
+
+@pytest.mark.parametrize("quorum, others, waits", [(4, 13, False), (4, 2, True), (3, 5, True)])
+def test_a_lossy_chunk_that_others_may_still_send_is_waited_for(quorum, others, waits):
+    worker = lossy_and_waiting_for_a_processor(slots=8, quorum=quorum)
+    now = SECOND // 2
+    assert asked(expire(worker, now)) == [3], "nothing of the batch has come"
+    fields = {"count": others.bit_count(), "bitmap": others}
+    answer(worker, Type.STATUS, 3, 1, flags=1, **fields, now=now + 1)
+    expire(worker, now + 1)
+    assert (("chunk", 3) in worker.waits) is waits
 
 
 def test_lossy_uses_a_late_result_until_delivery():

@@ -34,9 +34,10 @@ others, an estimate would be below it. A lossy job gives a chunk up after two ti
 most `timeout_ns`. Where hosts wait for a processor, timeouts are at least `granularity`; but not
 those of norms, which may well be sent twice, and of a lossy job's chunks once a later one has its
 result. The worker asks the switch for the state of such a chunk's slot; the one that was sent last
-has no later one, and is asked about after the measured time, and again after twice, four times
-that. Where the answer is that the sum is complete, its result was sent before and is lost. Packets
-come and go in batches: a batch of results makes one batch of what they let out.
+has no later one, and is asked about soon after another result of its batch, or after the time in
+which to ask again for a norm. Where the answer is that the sum is complete, its result was sent
+before and is lost; where it is not, its packets may be lost (_hopeless). Packets come and go in
+batches: a batch of results makes one batch of what they let out.
 """
 
 from collections import Counter
@@ -323,7 +324,8 @@ class SwitchWorker:
         """Send the chunks whose turn has come; those of silent partitions only wait."""
         place = (reduce.first, reduce.table, self._turns, AFTER, self._released)
         if self._window is None:
-            pending, ended = chunk_table.advance(*place, 0, ALL)
+            start = reduce.first % self._transport.window if self._asks else 0  # in their order
+            pending, ended = chunk_table.advance(*place, start, ALL)
             reduce.left -= ended
             if pending:
                 self._attempt(reduce, self._released[:pending].copy(), now)
@@ -356,8 +358,22 @@ class SwitchWorker:
         index = chunk_table.tail(reduce.table) if self._asks else None
         if index is None:
             return NEVER
+        times, asked_at = reduce.asked.get(index, (0, 0))
+        wait = self._timeout.prompt(self._least)
+        if times:
+            return asked_at + (wait << times - 1)
         sent_at = int(reduce.table["sent_at"][index])
-        return sent_at + (self._timeout.prompt(self._least) << reduce.asked.get(index, (0, 0))[0])
+        if self._together(reduce, index):
+            heard = int(reduce.table["at"][:index].max(initial=0))
+            if heard > sent_at:
+                return heard + self._least
+        return sent_at + wait
+
+    def _together(self, reduce: SwitchReduce, index: int) -> bool:
+        """Return whether all workers send this chunk and those before it at once, in their order:
+        none has to wait for its chain."""
+        at_once = min(self._transport.window, int(reduce.ends[0]))
+        return index < at_once and len(self._sizes) == 1 and self._window is None
 
     def _ask(self, reduce: SwitchReduce, indices: Iterable[Any], now: int) -> None:
         """Ask the switch for the states of these chunks' slots."""
@@ -377,7 +393,8 @@ class SwitchWorker:
         if not silent.all():
             sent_at = reduce.table["sent_at"][indices[~silent]]
             since = int(sent_at.min())
-            self._timeout.back_off(int(sent_at.max()), now)
+            if not self._hurries or now - since >= self._patience * self._timeout.value:
+                self._timeout.back_off(int(sent_at.max()), now)
             if self._window is not None:
                 self._window.lost(int(sent_at.max()), now)
         given_up = silent | self._lossy | self._is_last(reduce.table["attempts"][indices])
@@ -712,13 +729,25 @@ class SwitchWorker:
         for number, workers, bitmap, _ in results.parsed[:, NUMBER:].tolist():
             self._out += self._status.answer(number, bitmap, now)
             for reduce in self._reduces if self._asks else ():
-                pending = reduce.table["state"] == chunk_table.PENDING
-                for index, (_, at) in reduce.asked.items():
+                pending = chunk_table.pending(reduce.table)
+                for index in reduce.asked:
                     beyond = number - reduce.first - index
-                    over = beyond > 0 or workers >= self._job.quorum
-                    if pending[index] and over and beyond % self._job.transport.slots == 0:
-                        # What came later on its way may take as long as question and answer did.
-                        self._give_up_at(reduce, np.array([index]), 2 * now - at)
+                    if beyond % self._transport.slots or not pending[index]:
+                        continue
+                    complete = beyond > 0 or (beyond == 0 and workers >= self._job.quorum)
+                    if complete or self._hopeless(reduce, index, 0 if beyond else bitmap):
+                        self._give_up_at(reduce, np.array([index]), now)
+
+    def _hopeless(self, reduce: SwitchReduce, index: int, here: int) -> bool:
+        """Return whether a sum is not waited for, as the switch had only the packets of the workers
+        `here`, a bitmap, when it was asked.
+
+        This worker's went before the question: what is missing of it is lost. So are those of the
+        workers that another result of the batch has; the others are late, as results leave without
+        them, and had a round trip more."""
+        alone = self._job.quorum == self._job.workers and not here >> self._worker & 1
+        batch = reduce.table[: min(self._transport.window, int(reduce.ends[0]))]
+        return alone or (self._together(reduce, index) and bool(batch["count"].any()))
 
     # The timer
 

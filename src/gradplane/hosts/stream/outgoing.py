@@ -3,9 +3,8 @@
 A lost segment is one whose acknowledgement is overtaken by those of three later transmissions, or
 is missing after the retransmission time. That time follows RFC 6298; the window grows and halves
 like TCP's. Where that time allows for hosts that wait for a processor, a tail loss probe (RFC 8985,
-section 7) comes first: when nothing was heard for the measured time without its least value, and
-for twice the smoothed round trip, the last segment in flight is sent again, and what its
-acknowledgement lacks is lost. The state of the segments in
+section 7) comes first: when nothing was heard for twice the smoothed round trip, the last segment
+in flight is sent again, and what its acknowledgement lacks is lost. The state of the segments in
 the window is in arrays, by sequence number modulo its largest size, so that an acknowledgement of
 many is one step.
 """
@@ -328,9 +327,8 @@ class Outgoing:
         again; NEVER where none is, as since the last answer one was, or a timeout came."""
         if not self._may_probe or count > self._window:
             return NEVER
-        wait = self._first_probe
-        if self._timeout.measured:
-            wait = max(int(2 * self._timeout.smoothed), self._timeout.prompt(self._least_probe))
+        measured = self._timeout.measured
+        wait = self._timeout.prompt(self._least_probe) if measured else self._first_probe
         return max(int(last), self._heard) + wait
 
     def timeout(self, now: int) -> tuple[int, str] | None:
