@@ -58,6 +58,7 @@ from gradplane.switch.runtime.packet_passes import (
     NativePass,
     Output,
     PassResult,
+    SharedCode,
 )
 from gradplane.switch.runtime.pipe_scopes import KINDS
 from gradplane.switch.runtime.replicas import Replica
@@ -267,16 +268,18 @@ class Switch:
 
     # -- passes that other compiled code runs -----------------------------------------------------
 
-    def native_pass(self) -> NativePass | None:
+    def native_pass(self, shared: SharedCode | None = None) -> NativePass | None:
         """Return what compiled code needs to run single passes, as `run_once` does, by itself.
 
+        shared: code that other switches run, too, which keeps it in the processor's caches; it is
+        added where it lacks. Whoever runs it puts a switch's words into their place first.
         None where Python runs them: in the interpreter, with user-defined externs, or where packets
         add entries. The addresses are valid as long as the switch lives. Passes may run inside
         `native_passes` only.
         """
         if self._engine is None or self._model.user_externs is not None:
             return None
-        return self._engine.native_pass()
+        return self._engine.native_pass(shared)
 
     @contextmanager
     def native_passes(self) -> Iterator[None]:

@@ -47,6 +47,7 @@ from gradplane.switch.runtime.packet_passes import (
     NativePass,
     Output,
     PassResult,
+    SharedCode,
 )
 from gradplane.switch.runtime.pipe_scopes import Resources
 from gradplane.switch.runtime.port_queues import DEFLECTED, QueueTimes, Waiting
@@ -128,6 +129,7 @@ class Engine:
         self.cpu_port = cpu_port
         written = write(program, state, path, builders, observe, sessions, groups)
         self._written, self._layouts, self._pipeline = written, written.layouts, written.pipeline
+        self._cached = cache
         self._sites = [(site, self._reader(site)) for site in written.sites]
         self._native = Native(written.text, cache, quick)
         pointer, number = ctypes.c_void_p, ctypes.c_int64
@@ -208,20 +210,26 @@ class Engine:
         self._depart(_address(records), len(items))
         return self._result()
 
-    def native_pass(self) -> NativePass | None:
+    def native_pass(self, shared: SharedCode | None) -> NativePass | None:
         """Return what compiled code needs to run passes; it lives as long as the engine. None for
-        passes that call Python."""
+        passes that call Python. shared: see `Switch.native_pass`."""
         if self._python is not None:
             return None
+        native, text = self._native, self._written.text
+        if shared is not None:
+            if text not in shared:
+                shared[text] = Native(text, self._cached)
+            native = shared[text]
         cell = {name: 0 for name in ("now", "microseconds")}
-        first = self._native.address("state")
+        first = native.address("state")
         for name in (*cell, "sent", "out", "again", "messages", "waiting"):
             at = self._at.get(name if name in cell else f"{name}:data")
             cell[name] = 0 if at is None else first + 8 * at
         return NativePass(
-            once=self._native.function_address("once"), start=self.state.start,
+            once=native.function_address("once"), start=self.state.start,
             node_size=self._pipeline.node_size, meta_size=self._pipeline.meta_size,
-            cpu_port=-1 if self.cpu_port is None else self.cpu_port, **cell,
+            cpu_port=-1 if self.cpu_port is None else self.cpu_port, state=first,
+            own=self._native.address("state"), words=len(self._at), **cell,
         )  # fmt: skip
 
     def begin_native_passes(self) -> None:

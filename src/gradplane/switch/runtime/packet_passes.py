@@ -59,6 +59,10 @@ class NativePass(NamedTuple):
     after a pass. node_size, meta_size: bytes of a node in `again` and of its metadata. cpu_port: -1
     for none. Packets to that port, messages and packets that wait in queues need
     `Switch.native_result`.
+
+    state, own, words: of code that several switches of a program share the address of the words
+    that it works on, and where those of this switch are, so many, when no pass runs; state == own
+    where the code is the switch's alone.
     """
 
     once: int
@@ -73,6 +77,13 @@ class NativePass(NamedTuple):
     node_size: int
     meta_size: int
     cpu_port: int
+    state: int
+    own: int
+    words: int
+
+
+SharedCode = dict[str, Any]
+"""The machine code that switches share whose passes one thread runs, by the program's assembly."""
 
 
 def no_such_group(groups: int) -> str:

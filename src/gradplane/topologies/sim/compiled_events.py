@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gradplane._addresses import address_of
 from gradplane.hosts.wire.payloads import Payloads
-from gradplane.switch.runtime.packet_passes import Arrival, NativePass, Output
+from gradplane.switch.runtime.packet_passes import Arrival, NativePass, Output, SharedCode
 from gradplane.switch.switch import Switch
 from gradplane.topologies.sim import loop
 from gradplane.topologies.sim import loop_layout as at
@@ -24,7 +24,8 @@ from gradplane.topologies.topology_errors import NetworkError
 
 # The memory of the compiled event loop: tables that grow, and the buffers of frames
 
-_PACKETS, _STRIDE, _META_STRIDE = 1024, 2048, 64
+_PACKETS, _STRIDE, _META_STRIDE = 1024, 33 * 64, 64
+# An odd number of cache lines: frames a power of two apart would begin in few of a cache's sets.
 _SPARE_EVENTS = 16
 
 
@@ -97,7 +98,8 @@ class LoopMemory:
         while int(self.words[at.FREE_COUNT]) < count:
             self.grow_packets(2 * len(self._data))
         if size > self._data.shape[1]:
-            self._data = self._buffers(self._data, len(self._data), -(-size // 64) * 64)
+            lines = -(-size // 64) | 1
+            self._data = self._buffers(self._data, len(self._data), lines * 64)
 
     def need_meta(self, size: int) -> None:
         """Have room for so many bytes of metadata beside each frame."""
@@ -214,6 +216,8 @@ class CompiledEvents:
         self._calls: dict[int, SimEvent] = {}
         self._switches: list[SwitchNode] = []
         self._engines: list[Switch | None] = []  # whose addresses the loop has
+        self._code: SharedCode = {}
+        self._placed: dict[int, npt.NDArray[np.int64]] = {}  # PLACED, by STATE
         self._stacks: list[Stack] = []
         self._names: dict[int, str] = {}  # IP addresses by their numbers
 
@@ -326,10 +330,12 @@ class CompiledEvents:
 
     def _take_engine(self, number: int, engine: Switch) -> None:
         """Use the addresses of a program that was loaded."""
-        native = engine.native_pass()
+        native = engine.native_pass(self._code if len(self._switches) > 1 else None)
         assert native is not None, "the compiled loop runs machine code only"
         row = self._memory.table(at.SWITCHES)[number]
-        row[at.ONCE : at.CPU_PORT + 1] = _columns(native)
+        placed = self._placed.setdefault(native.state, np.zeros(1, np.int64))
+        row[at.ONCE : at.PLACED] = _columns(native)
+        row[at.PLACED] = address_of(placed)
         self._memory.need_meta(native.meta_size)
         self._engines[number] = engine
 
@@ -449,5 +455,5 @@ def _columns(native: NativePass) -> list[int]:
     return [
         native.once, native.now, native.microseconds, native.sent, native.out, native.again,
         native.messages, native.waiting, native.start, native.node_size, native.meta_size,
-        native.cpu_port,
+        native.cpu_port, native.state, native.own, 8 * native.words,
     ]  # fmt: skip

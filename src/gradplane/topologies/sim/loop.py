@@ -279,12 +279,37 @@ def send(words, number, packet):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _place(switch):  # type: ignore[no-untyped-def]
+    """Put the words of a switch where the code that it shares with others works on them."""
+    placed, own, size = load(switch[at.PLACED]), switch[at.OWN], switch[at.WORDS_SIZE]
+    if placed == own:
+        return
+    if placed:
+        copy(placed, switch[at.STATE], size)
+    copy(switch[at.STATE], own, size)
+    store(switch[at.PLACED], own)
+
+
+@njit(cache=True, nogil=True)
+def _put_back(switches):  # type: ignore[no-untyped-def]
+    """Put all words back to where Python has them."""
+    for i in range(len(switches)):
+        at_rest = switches[i, at.OWN] == switches[i, at.STATE] or not switches[i, at.PLACED]
+        if at_rest or load(switches[i, at.PLACED]) != switches[i, at.OWN]:
+            continue
+        copy(switches[i, at.OWN], switches[i, at.STATE], switches[i, at.WORDS_SIZE])
+        store(switches[i, at.PLACED], 0)
+
+
+@njit(cache=True, nogil=True)
 def _run_pass(words, number, port, packet):  # type: ignore[no-untyped-def]
     """Run one pass of a packet, and release it; `port` is that of its arrival, -1 for a further
     pass. Returns a reason to return, or -1."""
     switch = _table(words, at.SWITCHES, at.SWITCH_COLUMNS)[number]
     row = _table(words, at.PACKETS, at.PACKET_COLUMNS)[packet]
     now = words[at.NOW]
+    if switch[at.STATE] != switch[at.OWN]:
+        _place(switch)
     if switch[at.CLOCK]:
         store(switch[at.CLOCK], now)
     if switch[at.MICROSECONDS]:
@@ -304,6 +329,8 @@ def _run_pass(words, number, port, packet):  # type: ignore[no-untyped-def]
 def _collect(words, number):  # type: ignore[no-untyped-def]
     """Take what a pass gave; it leaves the switch after its latency. Returns as _run_pass."""
     switch = _table(words, at.SWITCHES, at.SWITCH_COLUMNS)[number]
+    if switch[at.STATE] != switch[at.OWN]:
+        _place(switch)
     words[at.WHO], words[at.PENDING] = number, -1
     if load(switch[at.MESSAGES_AT] + 8) or load(switch[at.WAITING_AT] + 8):
         return at.SLOW
@@ -445,6 +472,14 @@ def run(owned):  # type: ignore[no-untyped-def]
     """Run events until Python is needed; return the reason."""
     # An array that nobody owns, since every call with one that is owned counts references.
     words = carray(pointer(np.int64(owned.ctypes.data)), (at.WORDS,), np.int64)
+    reason = _run(words)
+    _put_back(_table(words, at.SWITCHES, at.SWITCH_COLUMNS))
+    return reason
+
+
+@njit(cache=True, nogil=True)
+def _run(words):  # type: ignore[no-untyped-def]
+    """Run events, with the words of the last switch in place."""
     if words[at.PENDING] >= 0:
         reason = _collect(words, words[at.PENDING])
         if reason >= 0:

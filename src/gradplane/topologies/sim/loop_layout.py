@@ -44,10 +44,13 @@ CHANNEL_COLUMNS: Final = 13
 TO_HOST, TO_SWITCH, TO_NEXT_PASS = range(3)
 
 # SWITCHES: as `gradplane.switch.runtime.packet_passes.NativePass`; READY: 1 while native passes are
-# prepared; RECIRCULATION: its channel. PORTS[switch]: the channel of each port, -1 for none.
+# prepared; RECIRCULATION: its channel. PLACED: the address of a word with the OWN of the switch
+# whose WORDS_SIZE bytes are at STATE, 0 for none. PORTS[switch]: the channel of each port, -1 for
+# none.
 (READY, LATENCY, RECIRCULATION, ONCE, CLOCK, MICROSECONDS, SENT_AT, OUT_AT, AGAIN_AT, MESSAGES_AT,
- WAITING_AT, START, NODE_SIZE, META_SIZE, CPU_PORT) = range(15)  # fmt: skip
-SWITCH_COLUMNS: Final = 16
+ WAITING_AT, START, NODE_SIZE, META_SIZE, CPU_PORT, STATE, OWN, WORDS_SIZE,
+ PLACED) = range(19)  # fmt: skip
+SWITCH_COLUMNS: Final = 19
 
 # HOSTS: addresses as integers, the channel of its link, and its rows of RECEIVERS: local ports
 # whose ordinary packets, those from PEER_IP and PEER_PORT, a kernel takes with the record at
