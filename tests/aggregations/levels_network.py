@@ -125,31 +125,34 @@ class Network:
         self.arrivals: list[dict] = []
         self.epoch, self.restarts = self.job.transport.epoch, 0
         self._deployed, self._changes = deployed, []  # those that the controller has yet to make
-        self._starts: list[tuple[int, int, np.ndarray]] = []  # of reduces: worker, ticket, vector
+        self._starts: list[tuple[int, int, np.ndarray, int]] = []  # of reduces
         self._last: dict[int, bytes] = {}
         self.sparse, self.bytes = self.job.transport.nonzero_blocks, 0  # of all frames
         self.links: list[str] = []  # that frames were sent on, as node they left
+        self.sums: Counter[tuple[int, bool]] = Counter()  # results by worker, and whether with sums
 
-    def reduce(self, ticket: int, seed: int, workers: Iterable[int] | None = None) -> None:
+    def reduce(
+        self, ticket: int, seed: int, workers: Iterable[int] | None = None, tensor: int = 0
+    ) -> None:
         for w in range(self.job.workers) if workers is None else workers:
             draw = np.random.default_rng([seed, ticket, w])
             vector = draw.normal(size=VALUES)
             if self.sparse:
                 vector *= np.repeat(draw.random(VALUES // 100) < 0.05, 100)
-            self._starts.append((w, ticket, vector.astype(np.float32)))
+            self._starts.append((w, ticket, vector.astype(np.float32), tensor))
         while self._starts and not self._faults.late:
             self._start(0)
 
     def _start(self, place: int) -> None:
-        worker, ticket, vector = self._starts.pop(place)
-        self._perform(worker, self.workers[worker].reduce(ticket, vector, self.now))
+        worker, ticket, vector, tensor = self._starts.pop(place)
+        self._perform(worker, self.workers[worker].reduce(ticket, vector, self.now, tensor))
 
-    def reduce_integers(self, ticket: int, seed: int) -> np.ndarray:
+    def reduce_integers(self, ticket: int, seed: int, tensor: int = TRANSIENT) -> np.ndarray:
         """Let all workers reduce integers; return their sum."""
         draw = np.random.default_rng([seed, ticket])
         vectors = draw.integers(-(10**6), 10**6, (self.job.workers, VALUES), np.int32)
         for w, vector in enumerate(vectors):
-            self._perform(w, self.workers[w].reduce(ticket, vector, self.now, TRANSIENT))
+            self._perform(w, self.workers[w].reduce(ticket, vector, self.now, tensor))
         return vectors.sum(axis=0)
 
     def run(self, ticket: int) -> None:
@@ -254,8 +257,10 @@ class Network:
         if header.type is Type.SUMS:
             place = header.epoch, header.slot, header.round
             width = self.job.transport.sum_bits
-            found = header.count, digest(aggregation.unpack_sums(body, width))
-            assert self.seen.setdefault(place, found) == found, f"two results of {place}"
+            self.sums[worker, bool(body)] += 1
+            if body:
+                found = header.count, digest(aggregation.unpack_sums(body, width))
+                assert self.seen.setdefault(place, found) == found, f"two results of {place}"
             children = header.path if self.job.leaves else header.bitmap
             if not header.flags & aggregation.UNCOUNTED:
                 for child, member in enumerate(self.job.rack(worker)):
@@ -321,15 +326,18 @@ class Network:
             sums = sum(self.sent[w, *place] for w in who)
             assert found == digest(np.asarray(sums, kind)), (epoch, place, who)
             checked[tuple(place)].add(found)
-        taken = [(line["digest"], checked[line["slot"], line["use"]]) for line in self.arrivals]
+        arrivals = [line for line in self.arrivals if line["digest"]]
+        taken = [(line["digest"], checked[line["slot"], line["use"]]) for line in arrivals]
         return sum(found in right for found, right in taken)
 
 
-def play(deployed: Deployment, seed: int, faults: Faults, reduces: int = 2) -> Network:
+def play(
+    deployed: Deployment, seed: int, faults: Faults, reduces: int = 2, tensor: int = 0
+) -> Network:
     """Let all workers reduce, one vector after the other, the same ones whatever the seed."""
     network = Network(deployed, seed, faults)
     for ticket in range(reduces):
-        network.reduce(ticket, 7)
+        network.reduce(ticket, 7, tensor=tensor)
         network.run(ticket)
     return network
 

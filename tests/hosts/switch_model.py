@@ -46,6 +46,7 @@ class Stage:
     count: int = 0
     closed: bool = False
     norm: int = 0
+    owner: int = 0  # plus 1: who alone needs the sums
     sums: list[int] = field(default_factory=lambda: [0] * LANES_A_PASS)
 
     def ahead(self, header: Header) -> int:
@@ -60,6 +61,7 @@ class Stage:
             self.epoch, self.round = header.epoch, header.round
             self.bitmap, self.count, self.closed = 0, 0, False
             self.norm, self.sums = norm, [0] * LANES_A_PASS
+            self.owner = header.count
 
     def add(self, bit: int, quorum: int) -> bool:
         """Return whether this bit is new and the stage open; close it at the quorum."""
@@ -172,7 +174,10 @@ class SwitchModel:
         assert sums.max() < 2**self.sum_bits, "a sum overflowed"
         body = aggregation.pack_sums(sums, self.sum_bits)
         result = self._answer(Type.SUMS, header, stages[-1]) + body
-        return self._all(result) if closed_by_this else [(member.worker, result)]
+        bare = self._answer(Type.SUMS, header, stages[-1], aggregation.BARE)
+        workers = sorted(self.members) if closed_by_this else [(member.worker, member.port)]
+        owner = stages[-1].owner
+        return [(worker, result if owner in (0, worker + 1) else bare) for worker, _ in workers]
 
     def _notice(self, member: Member, header: Header, stage: Stage) -> Out:
         return [(member.worker, self._answer(Type.STRAGGLER, header, stage))]

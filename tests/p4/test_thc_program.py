@@ -76,16 +76,20 @@ def lossy_send(switch: ThcSwitch, port: int, payload: bytes, lost: int | None) -
     st.booleans(),
     st.sampled_from([1, 2**31 - 2, 2**32 - 2]),
     st.lists(packets, min_size=5, max_size=40),
+    st.sampled_from([0, 1, WORKERS, aggregation.NOBODY]),
 )
 def test_every_answer_is_the_models(
-    path: str, quorum: int, next_only: bool, first: int, sequence: list
+    path: str, quorum: int, next_only: bool, first: int, sequence: list, owner: int
 ) -> None:
+    """thc_tna.p4 gives all workers the sums that one of them needs."""
+    owner = owner if path == "p4/thc.p4" else 0
     switch = fresh_switch(path, WORKERS, quorum, next_only)
     reference = model(quorum, next_only=next_only)
     for kind, worker, slot, later, norm, lost, epoch in sequence:
         round = (first + later) % aggregation.ROUNDS
         if kind is Type.INDICES:
-            payload = indices(worker, slot, round, norm, epoch=epoch)
+            whose = owner if round % 2 else 0
+            payload = indices(worker, slot, round, norm, epoch=epoch, owner=whose)
         else:
             flags = aggregation.STATUS_NORM if kind is Type.STATUS and norm == NORMS[1] else 0
             own = norm if kind is Type.NORM else 0

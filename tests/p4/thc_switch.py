@@ -189,10 +189,16 @@ def codes(worker: int, slot: int, round: int, lanes: int = 1024) -> np.ndarray:
 
 
 def indices(
-    worker: int, slot: int, round: int, norm: int = NORMS[0], sum_bits: int = 8, epoch: int = 1
+    worker: int,
+    slot: int,
+    round: int,
+    norm: int = NORMS[0],
+    sum_bits: int = 8,
+    epoch: int = 1,
+    owner: int = 0,
 ) -> bytes:
     values = codes(worker, slot, round, aggregation.LANES[sum_bits])
-    return packed(values, worker, slot, round, norm, sum_bits, epoch)
+    return packed(values, worker, slot, round, norm, sum_bits, epoch, owner=owner)
 
 
 def packed(
@@ -204,10 +210,11 @@ def packed(
     sum_bits: int = 8,
     epoch: int = 1,
     code_bits: int = 4,
+    owner: int = 0,
 ) -> bytes:
-    """Return the packet of a worker's codes."""
+    """Return the packet of a worker's codes. owner: who alone needs the sums, plus 1."""
     place = Type.INDICES, JOB, worker, slot, round, sum_bits, norm
-    header = Header(*place, epoch=epoch, code_bits=code_bits)
+    header = Header(*place, count=owner, epoch=epoch, code_bits=code_bits)
     return header.pack() + aggregation.pack_indices(values, sum_bits, code_bits)
 
 

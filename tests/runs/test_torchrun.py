@@ -167,7 +167,7 @@ with Reducer(HostConfig.from_json(path.read_text())) as reducer:
         flying = reducer.start(large, 0), reducer.start(small, 1)
         for each in flying:
             each.result()
-        reducer.reduce(large[:100], None)
+        reducer.start(large[:100], None, scattered=step % 2 == 1).result()
 """
 
 
@@ -201,7 +201,8 @@ def exchanged(tmp_path_factory):
 
 @pytest.mark.parametrize("settings", [LOSSY, SERVER], ids=["switch", "server"])
 def test_exchanges_replay(exchanged, tmp_path, settings):
-    """Several in flight, with losses; error feedback goes on from round to round."""
+    """Several in flight, with losses, and reduce-scatters; error feedback goes on from round to
+    round."""
     out = tmp_path / "run"
     shutil.copytree(exchanged(*settings), out)
     found = replay_run.replay(out)

@@ -263,7 +263,8 @@ class _ReplayedReduces:
         self._lives = [0] * self._job.workers  # by worker: the round that its machine began with
         self._packets: deque[tuple[int, bytes]] = deque()
         self._held: defaultdict[tuple[Type, Place], list[tuple[int, bytes]]] = defaultdict(list)
-        self._results: dict[tuple[Type, Place], bytes] = {}  # that the switch has given
+        # That the switch has given, those with sums before those without.
+        self._results: dict[tuple[Type, Place], bytes] = {}
         self._ticket = 0
         self._names_all = not self._job.leaves or self._job.quorum == self._job.workers
         self._sent: defaultdict[tuple[Type, Place], dict[int, bytes]] = defaultdict(dict)
@@ -341,8 +342,9 @@ class _ReplayedReduces:
             return
         place = header.slot, header.round
         outcome = self._outcomes[kind][place]
-        if kind is Type.INDICES:
+        if body:
             self._compare(outcome, place, digest(aggregation.unpack_sums(body, header.sum_bits)))
+            self._results[kind, place] = payload
         self._results.setdefault((kind, place), payload)
         self._take(number, outcome, payload)
         for late in self._held.pop((kind, place), ()):

@@ -326,7 +326,7 @@ def held_epoch(register: str, data: Any) -> int:
     """Return the epoch in a cell of one of EPOCHS_AT; on a Tofino, a tag has two parts."""
     if not isinstance(data, int):
         data = data["chunk"] << 32 | data["round"]
-    return int(data) >> EPOCHS_AT[register]
+    return int(data) >> EPOCHS_AT[register] & 0xFF
 
 
 def events(counters: Mapping[str, Mapping[int, Mapping[str, int]]]) -> dict[int, dict[str, int]]:

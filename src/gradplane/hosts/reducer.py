@@ -38,6 +38,7 @@ from gradplane.hosts.protocols.job_codec import keeps_sums, parts, pull_codec, p
 from gradplane.hosts.protocols.once import is_constant
 from gradplane.hosts.protocols.phases import Phase
 from gradplane.hosts.protocols.results import (
+    CUT,
     SCATTERED,
     TRANSIENT,
     Floats,
@@ -290,7 +291,8 @@ class Reducer:
             self._next_round()
         env, ticket = self._loop.env, self._tickets
         if tensor is None:  # the same number on all workers, as messages carry it
-            tensor = (SCATTERED if scattered else TRANSIENT) + ticket % (SCATTERED - TRANSIENT)
+            first, end = (CUT, 2**16) if scattered else (TRANSIENT, SCATTERED)
+            tensor = first + ticket % (end - first)
         now = env.now()
         timer = env.call_at(now + round(self._timeout * 1e9), lambda: self._late(ticket))
         vector: Any = x if isinstance(x, DeviceVector) else x.reshape(-1)

@@ -55,7 +55,7 @@ _BURST = 8
 _SHIM_BYTES = 4
 _MESSAGE_BYTES = 16
 _SHOWN = 16
-_FLAGS = ["answer", "closed", "norm", "path", "uncounted", "direct", "repeats"]
+_FLAGS = ["answer", "closed", "norm", "path", "uncounted", "direct", "repeats", "bare"]
 _TYPES = {kind.value: kind.name.lower() for kind in Type}
 
 

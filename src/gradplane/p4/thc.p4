@@ -33,6 +33,9 @@
 // both go to it instead, the second with its path. Where some switch of the job closes without all of
 // its children, a packet that is counted already goes up as a question, as higher up it may be closed.
 //
+// Codes may name the only child that needs their sums (reduce-scatter). At the children of the
+// switch the others get a result without sums; between switches results are whole.
+//
 // With the macro NONZERO_BLOCKS, codes that repeat their first eight bytes, as those of zeros do, come
 // as a header with these bytes in the place of the bitmap; the switch adds what they stand for. Where
 // no child sent more, the sums repeat, too, and a worker gets the first of them.
@@ -177,6 +180,7 @@ struct metadata_t {
     bit<8>  count;          // children
     bit<15> summed;         // workers
     bit<1>  closed;
+    bit<8>  owner;          // plus 1: the child that needs the sums; 0: all do
     bit<32> norm;
 #ifdef NONZERO_BLOCKS
     bit<1>  repeats;        // the sums do
@@ -323,7 +327,8 @@ control ThcVerify(inout headers_t hdr, inout metadata_t meta) {
 control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
     // For each slot and pass.
-    register<bit<32>>(CELLS) slot_state;    // from the high bits: epoch 8, count 8, summed 15, closed 1
+    // From the high bits: owner 8, epoch 8, count 8, summed 15, closed 1.
+    register<bit<40>>(CELLS) slot_state;
     register<bit<32>>(CELLS) slot_round;
     register<bit<64>>(CELLS) slot_bitmap;
     register<bit<32>>(CELLS) slot_norm;
@@ -469,7 +474,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     }
 
     // Of the cell: its state word, the epoch that used it last, and the packet's round less its own.
-    bit<32> state;
+    bit<40> state;
     bit<8>  cell_epoch;
     bit<32> ahead;
     bit<16> check;      // of the header: 0 if its checksum is right
@@ -514,6 +519,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.count = 0;
         meta.summed = 0;
         meta.closed = 0;
+        meta.owner = 0;
         meta.norm = 0;
     }
 
@@ -609,6 +615,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                         slot_round.read(meta.round, meta.cell);
                         slot_bitmap.read(meta.bitmap, meta.cell);
                         slot_state.read(state, meta.cell);
+                        meta.owner = state[39:32];
                         cell_epoch = state[31:24];
                         meta.closed = state[0:0];
                     } else if (hdr.agg.type == TYPE_NORM_RESULT) {
@@ -619,6 +626,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                     }
                     if (cell_epoch != meta.epoch || meta.round != hdr.agg.round || meta.closed == 0) {
                         meta.bitmap = 0;
+                        meta.owner = 0;
                     }
                     if (meta.adds == 0) {
                         meta.path = meta.bitmap;
@@ -741,6 +749,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 slot_bitmap.read(meta.bitmap, meta.cell);
                 slot_state.read(state, meta.cell);
                 slot_norm.read(meta.norm, meta.cell);
+                meta.owner = state[39:32];
                 cell_epoch = state[31:24];
                 meta.count = state[23:16];
                 meta.summed = state[15:1];
@@ -783,6 +792,9 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                         empty_cell();
                         meta.round = hdr.agg.round;
                         meta.norm = hdr.agg.norm;
+                        if (meta.adds == 0) {
+                            meta.owner = hdr.agg.count[7:0];
+                        }
                     } else if (meta.closed == 0) {
                         if ((meta.bitmap & meta.bit_of_worker) == 0) {
                             meta.update = UPDATE_ADD;
@@ -802,7 +814,8 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                             meta.closing = 1;
                         }
                         slot_state.write(meta.cell,
-                                         meta.epoch ++ meta.count ++ meta.summed ++ meta.closed);
+                                         meta.owner ++ meta.epoch ++ meta.count ++ meta.summed
+                                             ++ meta.closed);
                         slot_bitmap.write(meta.cell, meta.bitmap);
                         if (meta.update == UPDATE_START) {
                             slot_round.write(meta.cell, meta.round);
@@ -979,6 +992,15 @@ control ThcEgress(inout headers_t hdr, inout metadata_t meta,
                 hdr.ipv4.ttl = 64;
                 hdr.udp.src_port = AGGREGATION_PORT;
                 hdr.udp.checksum = 0;
+                meta.receiver = meta.sender;
+                if (standard_metadata.instance_type == INSTANCE_REPLICATION) {
+                    meta.receiver = (bit<8>) (standard_metadata.egress_rid - 1);
+                }
+                if (hdr.agg.type == TYPE_SUMS && meta.owner != 0
+                        && meta.owner != meta.receiver + 1) {
+                    meta.header_only = 1;
+                    hdr.agg.flags = (hdr.agg.flags & ~FLAG_REPEATS) | FLAG_BARE;
+                }
                 hdr.udp.length = UDP_BYTES + AGGREGATION_BYTES;
                 if (meta.header_only == 0) {
                     hdr.udp.length = UDP_BYTES + AGGREGATION_BYTES + SUMS_BYTES;
@@ -996,10 +1018,6 @@ control ThcEgress(inout headers_t hdr, inout metadata_t meta,
                     hdr.udp.length = hdr.udp.length + PATH_BYTES;
                 }
                 hdr.ipv4.total_length = hdr.udp.length + IPV4_BYTES;
-                meta.receiver = meta.sender;
-                if (standard_metadata.instance_type == INSTANCE_REPLICATION) {
-                    meta.receiver = (bit<8>) (standard_metadata.egress_rid - 1);
-                }
                 if (meta.verdict == UP) {
                     meta.receiver = meta.above;
                 } else if (meta.adds == 1

@@ -136,6 +136,7 @@ class Coder:
 
         self._triton, self._codec, self._inner = triton_codecs, codec, _inner(codec)
         self._feedback, self._device = codec is not self._inner, vector.tensor.device
+        self._begin = vector.begin
         self._statistics = None
         with beside(self._device, vector.ready):
             self._total, self._unsent = vector.tensor, self._kept(states)
@@ -143,7 +144,7 @@ class Coder:
                 self._total = self._total + self._unsent
             if triton_codecs.summed(self._inner):
                 parts = self._inner.partitions(vector.size)
-                self._places = {part.start: k for k, part in enumerate(parts)}
+                self._places = {vector.begin + part.start: k for k, part in enumerate(parts)}
                 self._statistics = _Fetch(triton_codecs.statistics(self._inner, self._total))
 
     def _kept(self, states: Sequence[Any] | None) -> Any:
@@ -232,7 +233,8 @@ class Coder:
             return Vector(self._triton.mean(self._inner, *given))
 
     def _total_of(self, x: Vector) -> torch.Tensor:
-        return self._total[x.begin : x.begin + x.size]
+        begin = x.begin - self._begin
+        return self._total[begin : begin + x.size]
 
 
 class Decoder:

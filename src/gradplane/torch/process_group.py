@@ -89,7 +89,7 @@ class NetworkGroup(dist.ProcessGroup):
     def reduce_scatter_single(self, output: Any, whole: Any, opts: Any = None) -> Any:
         """Begin the sum or mean of a tensor of which each rank keeps its part; return its work.
 
-        From a switch all ranks get all of it, from a ring and a server of float32 their parts."""
+        Each rank gets its part alone from a ring, a server of float32, and a switch of thc.p4."""
         op, exchange = _operation(opts, {}), self._exchange
         mean, place = bool(op == dist.ReduceOp.AVG), self._begin("reduce_scatter_tensor")
         if exchange is None:

@@ -79,7 +79,7 @@ def test_traffic_separates_headers_from_payload_and_restarts_when_taken():
 def test_a_path_is_a_header_of_what_comes_down_whoever_takes_it():
     """In a job over levels, for the results that a kernel took and for the others."""
     env, link, _ = make_link()
-    counts = [(2, 0)]
+    counts = [(2, 0, 0)]
     record = SimpleNamespace(body=38, answer_size=542, take_counts=lambda: counts.pop())
     link.ports[PORT] = LocalPort(lambda *_: None, aggregation_payload, record)
     link.receive(PORT, *PEER, Payloads.of([packet(Type.SUMS, body=bytes(8 + 1024))]))

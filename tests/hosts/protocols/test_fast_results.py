@@ -11,7 +11,7 @@ from memory_network import AGGREGATOR, TIMEOUT, make_job
 from gradplane._addresses import address_of
 from gradplane.hosts.protocols.actions import Send
 from gradplane.hosts.protocols.fast_results import NO_ANSWER, UNTAKEN, take, take_batch
-from gradplane.hosts.protocols.results import ReduceError
+from gradplane.hosts.protocols.results import CUT, ReduceError
 from gradplane.hosts.protocols.switch_worker import TIMER, SwitchWorker
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Header, Type
@@ -34,7 +34,7 @@ class Fast:
 
     def __init__(self, worker):
         self.worker, self.record, self.taken = worker, worker.record, 0
-        self._counted = [0, 0]
+        self._counted = [0, 0, 0]
 
     @property
     def counted(self):
@@ -97,10 +97,10 @@ def outcome(receive):
         return [str(error)]
 
 
-def packet(job, slot, round, value, kind=Type.SUMS, count=4, bitmap=15, norm=NORM):
-    place = slot, round, job.transport.sum_bits
-    header = Header(kind, job.number, 0, *place, norm, bitmap, count=count)
-    body = bytes([value]) * aggregation.body_size(kind, job.transport.sum_bits, 4)
+def packet(job, slot, round, value, kind=Type.SUMS, count=4, bitmap=15, norm=NORM, bare=False):
+    place, flags = (slot, round, job.transport.sum_bits), aggregation.BARE * bare
+    header = Header(kind, job.number, 0, *place, norm, bitmap, flags, count=count)
+    body = bytes([value]) * aggregation.body_size(kind, job.transport.sum_bits, 4, flags)
     return header.pack() + body
 
 
@@ -108,6 +108,8 @@ steps = st.lists(
     st.one_of(
         st.tuples(st.just("next"), st.integers(0, 1), st.integers(0, 60)),
         st.tuples(st.just("next"), st.integers(0, 1), st.integers(0, 60)),
+        st.tuples(st.just("bare"), st.integers(0, 1), st.integers(0, 1)),
+        st.tuples(st.just("norm"), st.just(0), st.just(0)),
         st.tuples(st.just("any"), st.integers(0, 5), st.integers(1, 5)),
         st.tuples(st.just("other norm"), st.integers(0, 3), st.integers(1, 4)),
         st.tuples(st.just("notice"), st.integers(0, 3), st.integers(1, 4)),
@@ -120,23 +122,27 @@ steps = st.lists(
 )
 
 
+@pytest.mark.parametrize("tensor", [0, CUT])
 @pytest.mark.parametrize("changes", JOBS)
 @given(steps=steps)
-def test_it_is_the_state_machine(changes, steps):
+def test_it_is_the_state_machine(changes, tensor, steps):
     job = make_job(**changes)
     plain, fast = SwitchWorker(job, 1), Fast(SwitchWorker(job, 1))
     for worker in (plain, fast.worker):
-        worker.reduce(0, X, 0)
+        worker.reduce(0, X, 0, tensor)
     now, received = 0, 0
     script = [packet(job, 0, 1, 0, Type.NORM_RESULT)]
     for kind, a, b in steps:
         match kind:
-            case "next":  # the result of a chunk whose turn it is
+            case "next" | "bare":  # the result of a chunk whose turn it is
                 waits = [number for what, number in plain.waits if what == "chunk"]
                 number = waits[a % len(waits)] if waits else 0
-                script.append(
-                    packet(job, number % job.transport.slots, number // job.transport.slots + 1, b)
-                )
+                place = number % job.transport.slots, number // job.transport.slots + 1
+                script.append(packet(job, *place, b, bare=kind == "bare"))
+            case "norm":
+                for number in [number for what, number in plain.waits if what == "norm"]:
+                    place = number % job.transport.slots, number // job.transport.slots + 1
+                    script.append(packet(job, *place, 0, Type.NORM_RESULT))
             case "any":
                 script.append(packet(job, a, b, 7))
             case "other norm":
@@ -210,7 +216,22 @@ def test_the_ordinary_course_of_a_reduce_is_taken():
     actions = fast.worker.receive(*AGGREGATOR, Payloads.of([packet(job, 3, 4, 15)]), 3000)
     (delivered,) = [action for action in actions if type(action).__name__ == "Deliver"]
     assert delivered.result.missed == 0
-    assert fast.counted == [15, 14]
+    assert fast.counted == [15, 14, 0]
+
+
+def test_results_of_others_parts_are_taken_without_sums():
+    job = make_job(reliability="retransmit")
+    fast = Fast(SwitchWorker(job, 1))
+    fast.worker.reduce(0, X, 0, CUT)
+    for number in range(16):
+        place = number % 4, number // 4 + 1
+        if number % 4 == 0:
+            fast.receive(packet(job, *place, 0, Type.NORM_RESULT), 1000 + number)
+        mine = 4 <= number < 8
+        fast.receive(packet(job, *place, number, bare=not mine), 2000 + number)
+    assert fast.counted[2] > 6
+    assert fast.counted[0] == fast.taken
+    assert fast.worker.waits == []
 
 
 def reduced(job, changed):
@@ -248,7 +269,7 @@ def test_counts_are_taken_while_a_reduce_is_in_flight():
     for number in range(15):
         fast.receive(packet(job, number % 4, number // 4 + 1, number), 2000 + number)
         fast.count()
-    assert fast.counted == [15, 14]
+    assert fast.counted == [15, 14, 0]
     actions = fast.worker.receive(*AGGREGATOR, Payloads.of([packet(job, 3, 4, 15)]), 3000)
     assert [type(action).__name__ for action in actions].count("Deliver") == 1
 

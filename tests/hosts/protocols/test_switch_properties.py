@@ -1,6 +1,7 @@
 """Workers wired to the switch model by a network that loses, repeats, delays and reorders."""
 
 from collections import defaultdict
+from itertools import product
 from random import Random
 
 import numpy as np
@@ -13,7 +14,7 @@ from gradplane import codecs
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Deliver
 from gradplane.hosts.protocols.job_codec import push_codec, reduce_seed
-from gradplane.hosts.protocols.results import ReduceError
+from gradplane.hosts.protocols.results import CUT, ReduceError, own_part
 from gradplane.hosts.protocols.switch_worker import TIMER, SwitchWorker
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
@@ -230,6 +231,42 @@ def test_every_reduce_ends_and_is_what_its_packets_say(
             assert result.counts.tolist() == counts.tolist()
             assert result.missed == (counts == 0).sum()
             assert np.array_equal(result.mean, mean)
+
+
+def part_of_mean(job, xs, ticket, worker):
+    """Return a worker's part of a mean from the codec's arithmetic, with all workers in."""
+    codec, part = push_codec(job), own_part(xs[0].size, worker, job.workers)
+    pieces, seed = [x[part] for x in xs], reduce_seed(job, ticket, worker)
+    n, table = pieces[0].size, np.array(codec.table)
+    shared = codec.combine([codec.local(x, codec.start(n)) for x in pieces])
+    codes = [codec.codes(x, shared, seed, codec.start(n), w)[0] for w, x in enumerate(pieces)]
+    return codec.decode_sum(table[np.array(codes)].sum(0), n, job.workers, shared, seed)
+
+
+@settings(max_examples=60)
+@given(
+    *(JOBS, CHAOS, st.sampled_from([1, 700, 2048])),
+    *(st.sampled_from(["lossy", "retransmit"]), st.integers(1, 5), st.booleans()),
+)
+def test_every_reduce_scatter_ends_with_the_own_part(
+    changes, chaos, size, reliability, quorum, together
+):
+    workers = changes["workers"]
+    quorum = min(quorum, workers)
+    job = make_job(reliability=reliability, **changes | {"quorum": quorum})
+    network = MemoryNetwork(job, chaos, lose_pass=chaos.lose_pass)
+    vectors = gradients([size * workers], workers, 3)[0]
+    for ticket, xs in enumerate(vectors):
+        network.reduce(ticket, xs, 0 if together else ticket * 400 * TIMEOUT, CUT + ticket)
+    network.run()
+    exact = reliability == "retransmit" and quorum == workers
+    for worker, (ticket, xs) in product(range(workers), enumerate(vectors)):
+        result, part = network.delivered[worker][ticket], own_part(xs[0].size, worker, workers)
+        assert not np.delete(result.mean, part).any()
+        if exact or (chaos.loss == chaos.jitter == 0 and quorum == workers):
+            assert np.array_equal(result.mean[part], part_of_mean(job, xs, ticket, worker))
+    owned = {aggregation.parse(payload)[1] != b"" for payload in network.sums_sent}
+    assert owned == {False, True}
 
 
 @settings(max_examples=20)

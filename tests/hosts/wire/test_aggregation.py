@@ -65,7 +65,8 @@ def test_rounds_count_modulo_2_to_the_32():
 @given(HEADERS)
 def test_parse_inverts_pack(header):
     header = replace(header, flags=header.flags & ~aggregation.REPEATS)
-    body = bytes(aggregation.body_size(header.type, header.sum_bits, header.code_bits))
+    widths = header.sum_bits, header.code_bits
+    body = bytes(aggregation.body_size(header.type, *widths, header.flags))
     assert aggregation.parse(header.pack() + body) == (header, body)
 
 

@@ -33,6 +33,7 @@ f.has_path = ProtoField.bool("gradplane.flags.path", "Path", 8, nil, 0x08)
 f.uncounted = ProtoField.bool("gradplane.flags.uncounted", "Rack not counted", 8, nil, 0x10)
 f.direct = ProtoField.bool("gradplane.flags.direct", "Direct: no switch may add it", 8, nil, 0x20)
 f.repeats = ProtoField.bool("gradplane.flags.repeats", "Repeats eight bytes of indices", 8, nil, 0x40)
+f.bare = ProtoField.bool("gradplane.flags.bare", "Bare: another worker needs the sums", 8, nil, 0x80)
 f.path = ProtoField.uint64("gradplane.path", "Path (at a worker: its rack's workers in)", base.HEX)
 f.job = ProtoField.uint8("gradplane.job", "Job")
 f.worker = ProtoField.uint8("gradplane.worker", "Worker (version 1, results: workers summed)")
@@ -42,7 +43,7 @@ f.sum_bits = ProtoField.uint8("gradplane.sum_bits", "Bits of a sum")
 f.round = ProtoField.uint32("gradplane.round", "Round")
 f.bitmap = ProtoField.uint64("gradplane.bitmap", "Workers in", base.HEX)
 f.norm = ProtoField.float("gradplane.norm", "Norm")
-f.count = ProtoField.uint16("gradplane.count", "Workers summed")
+f.count = ProtoField.uint16("gradplane.count", "Workers summed (indices: who needs the sums, plus 1)")
 f.epoch = ProtoField.uint8("gradplane.epoch", "Epoch")
 f.code_bits = ProtoField.uint8("gradplane.code_bits", "Bits of a code")
 f.checksum = ProtoField.uint16("gradplane.checksum", "Checksum", base.HEX)
@@ -74,6 +75,7 @@ end
 local function body_size(kind, sum_bits, code_bits, flags)
   local repeats = math.floor(flags / 64) % 2 == 1
   if kind == INDICES then return repeats and 0 or 1024 / sum_bits * code_bits end
+  if kind == SUMS and flags >= 128 then return 0 end
   if kind == SUMS and repeats then return 8 * sum_bits / code_bits end
   if kind == SUMS or kind == PARTIAL then return 1024 end
   return 0
@@ -138,6 +140,7 @@ local function add_header(tree, buffer)
   flags:add(f.uncounted, buffer(1, 1))
   flags:add(f.direct, buffer(1, 1))
   flags:add(f.repeats, buffer(1, 1))
+  flags:add(f.bare, buffer(1, 1))
   tree:add(f.job, buffer(2, 1))
   tree:add(f.worker, buffer(3, 1))
   tree:add(f.slot, buffer(4, 2))

@@ -148,10 +148,11 @@ class LocalPort:
         receive, messages = partial(machines.receive, port=port), partial(machines.take_bytes, port)
         return cls(receive, segments.message_bytes, messages=messages)
 
-    def _count_fast(self, record: WorkerRecord, results: int, answers: int) -> None:
-        """Count packets of sums that a kernel took, and of indices by which it answered."""
+    def _count_fast(self, record: WorkerRecord, results: int, answers: int, bare: int) -> None:
+        """Count results that a kernel took, of which some are without sums, and packets of indices
+        by which it answered."""
         traffic, headers = self.traffic, UDP_OVERHEAD + aggregation.HEADER_SIZE
-        sums = results * aggregation.SUMS_SIZE
+        sums = (results - bare) * aggregation.SUMS_SIZE
         indices = answers * (record.answer_size - aggregation.HEADER_SIZE)
         traffic.packets_down += results
         traffic.payload_down += sums

@@ -17,7 +17,7 @@ from gradplane.hosts.protocols.switch_states import (
     ChunkState,
     transitions,
 )
-from gradplane.hosts.wire.aggregation import INFINITE_NORM
+from gradplane.hosts.wire.aggregation import BARE, INFINITE_NORM
 
 Table = npt.NDArray[np.void]
 Ints = npt.NDArray[np.int64]
@@ -45,7 +45,7 @@ ALL = 1 << 30
 """The number of chunks to advance() where nothing limits it."""
 
 # What accept() says of a packet.
-OUTSIDE, NEW, KNOWN, OTHER_NORM, BEYOND_TABLE = range(5)
+OUTSIDE, NEW, KNOWN, OTHER_NORM, BEYOND_TABLE, WITHOUT_SUMS = range(6)
 
 
 def make(chunks: int) -> Table:
@@ -87,12 +87,14 @@ def _unpack(body, sums):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def accept(  # type: ignore[no-untyped-def]
-    first, table, ends, norms, most, packets, body, parsed, sums, known, turns, now, after, found
-):
+    first, table, own, ends, norms, most, packets, body, parsed, sums, known, turns, now, after,
+    found,
+):  # fmt: skip
     """Take results, one after the other, in the order of their packets.
 
-    first: number of the reduce's first chunk. table: its rows. ends: int64[partitions], the index
-    after a partition's last chunk; norms: int64[partitions], -1 where not known. most: the table's
+    first: number of the reduce's first chunk. table: its rows. own: from which index up to which
+    this worker needs the sums; it leaves the others alone. ends: int64[partitions], the index after
+    a partition's last chunk; norms: int64[partitions], -1 where not known. most: the table's
     largest number. packets: uint8[n, bytes], the sums in network order from `body` on; parsed:
     int64[n, 5], type, chunk number, workers, bitmap, norm. sums: unsigned[chunks, lanes], of which
     those are not written that are known, uint8[chunks]. turns: int64[window], by chain the chunk
@@ -120,19 +122,24 @@ def accept(  # type: ignore[no-untyped-def]
             found[i] = OTHER_NORM
             refused += 1
             continue
-        if _unpack(packets[i, body:end], unpacked) > most * workers:
-            found[i] = BEYOND_TABLE
-            refused += 1
-            continue
-        other = sums.dtype.type(0)
-        for lane in range(unpacked.size):  # an assignment takes long to compile
-            if known[index]:
-                other |= sums[index, lane] ^ unpacked[lane]
-            else:
-                sums[index, lane] = unpacked[lane]
-        if other:
-            return ended, sent_at, refused, i
-        known[index] = 1
+        if own[0] <= index < own[1]:
+            if packets[i, 1] & BARE:
+                found[i] = WITHOUT_SUMS
+                refused += 1
+                continue
+            if _unpack(packets[i, body:end], unpacked) > most * workers:
+                found[i] = BEYOND_TABLE
+                refused += 1
+                continue
+            other = sums.dtype.type(0)
+            for lane in range(unpacked.size):  # an assignment takes long to compile
+                if known[index]:
+                    other |= sums[index, lane] ^ unpacked[lane]
+                else:
+                    sums[index, lane] = unpacked[lane]
+            if other:
+                return ended, sent_at, refused, i
+            known[index] = 1
         found[i] = NEW
         norms[part] = norm
         row.count, row.bitmap, row.at = workers, bitmap, now

@@ -45,17 +45,17 @@ WORKER = np.dtype(
     [(name, np.int64) for name in ("patience", "job", "epoch", "sum_bits", "code_bits")]
     + [(name, np.int64) for name in ("slots", "workers", "children", "body", "window")]
     + [(name, np.int64) for name in ("most", "lanes", "answer_size", "turns", "timeout")]
-    + [(name, np.int64) for name in ("reduce", "alarm", "results", "answers")]
+    + [(name, np.int64) for name in ("reduce", "alarm", "results", "bare", "answers")]
 )
 """A worker. children: of its switch; body: where the sums of a result begin. turns, timeout:
 addresses of its array and of its TIMEOUT. reduce: the address of the REDUCE of its only reduce in
 flight; 0 where there is none or several. alarm: when its timer runs out, NO_ALARM where it is not
-set. results, answers: packets taken and sent by the kernel."""
+set. results, answers: packets taken and sent by the kernel; bare: those taken without sums."""
 
 NO_ALARM = -1
 _smooth: Any = njit(smooth)
 _estimate: Any = njit(estimate)
-_SUMS = int(Type.SUMS)
+_SUMS, _BARE = int(Type.SUMS), aggregation.BARE
 _RESULT, _TURN = chunk_table.RESULT, chunk_table.TURN
 _NORM_AT = aggregation.NORM_AT
 _COUNT_AT = aggregation.COUNT_AT
@@ -75,7 +75,7 @@ class WorkerRecord(Record):
 
     layout = WORKER
     epoch, sum_bits, answer_size, body, reduce, alarm = (Whole() for _ in range(6))
-    results, answers = Whole(), Whole()
+    results, bare, answers = Whole(), Whole(), Whole()
 
     def __init__(
         self,
@@ -98,11 +98,11 @@ class WorkerRecord(Record):
             alarm=NO_ALARM,
         )  # fmt: skip
 
-    def take_counts(self) -> tuple[int, int]:
-        """Return the numbers of results taken and of packets that answered them since the last
-        call."""
-        taken = self.results, self.answers
-        self.results = self.answers = 0
+    def take_counts(self) -> tuple[int, int, int]:
+        """Return the numbers of results taken, of packets that answered them, and of the results
+        without sums, since the last call."""
+        taken = self.results, self.answers, self.bare
+        self.results = self.bare = self.answers = 0
         return taken
 
 
@@ -157,17 +157,21 @@ def take(address, payload, size, now):  # type: ignore[no-untyped-def]
     if answer != NO_ANSWER and deadline < state.alarm:
         return UNTAKEN, 0
 
-    body = packet[state.body :]
     count = np.int64(packet_number(packet, _COUNT_AT, 2))
-    most = state.most * count
-    known = carray(pointer(reduce.known), (reduce.chunks,), np.uint8)
-    row_at = (reduce.sums, index, state.lanes, state.sum_bits)
-    if known[index]:
-        if not _equal(body, *row_at, most):
+    own = carray(pointer(reduce.own), (2,), np.int64)
+    bare = packet[1] & _BARE != 0
+    if own[0] <= index < own[1]:
+        body, most = packet[state.body :], state.most * count
+        known = carray(pointer(reduce.known), (reduce.chunks,), np.uint8)
+        row_at = (reduce.sums, index, state.lanes, state.sum_bits)
+        if bare:
             return UNTAKEN, 0
-    elif not _scatter(body, *row_at, most):
-        return UNTAKEN, 0
-    known[index] = 1
+        if known[index]:
+            if not _equal(body, *row_at, most):
+                return UNTAKEN, 0
+        elif not _scatter(body, *row_at, most):
+            return UNTAKEN, 0
+        known[index] = 1
     timeout.measured, timeout.value = measured, value
     timeout.smoothed, timeout.variation = smoothed, variation
     row.count, row.at = count, now
@@ -177,6 +181,7 @@ def take(address, payload, size, now):  # type: ignore[no-untyped-def]
     turns[number % state.window] += state.window
     reduce.left -= 1
     state.results += 1
+    state.bare += bare
     if answer != NO_ANSWER:
         sent = table[following]
         chunk_table.step(sent, _TURN, AFTER)

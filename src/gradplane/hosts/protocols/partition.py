@@ -45,7 +45,8 @@ class WorkerPartition:
     """Partition `index` of a reduce: values x, float32[n], in the job's chunks `first` to
     `stop` - 1.
 
-    `state` is the codec's, before encode() or fall_silent() and after; `seed` that of its codes.
+    `state` is the codec's, before encode() or fall_silent() and after; `seed` that of its codes;
+    `owner` the only worker that needs the sums, None where all do.
     Those of the norm: `asked_at` (first) and `sent_at` (last), `deadline`, `attempts`.
     """
 
@@ -58,8 +59,9 @@ class WorkerPartition:
         first: int,
         x: Floats,
         state: Any,
+        owner: int | None = None,
     ) -> None:
-        self._codec, self._x, self.state = codec, x, state
+        self._codec, self._x, self.state, self.owner = codec, x, state, owner
         self.index, self.first = index, first
         self.seed = reduce_seed(job, ticket, index)
         self.lanes = codec.lanes(x.size)
@@ -70,6 +72,10 @@ class WorkerPartition:
         self.codes = np.empty(0, np.uint8)
         self._prepared: tuple[int, Encoding] | None = None  # and its norm
         self.packets = np.empty((0, 0), np.uint8)  # payloads of the chunks, once encoded
+
+    def needed_by(self, worker: int) -> bool:
+        """Return whether a worker needs the sums."""
+        return self.owner is None or self.owner == worker
 
     def step(self, event: PartitionEvent) -> PartitionState:
         """Enter the stage that `event` leads to; return the one that was left."""
@@ -118,14 +124,18 @@ class WorkerPartition:
         """
         most = counts.max(initial=0)
         if norm < 0 or not most:
-            zeros: Floats = zeros_of(self._x, self._x.size)
-            return zeros
+            return self.zeros()
         count: int | npt.NDArray[np.int64] = int(most)
         if counts.min() != most:
             count = np.repeat(counts.astype(np.int64), sums.shape[1])[: self.lanes]
         flat = sums.reshape(-1)[: self.lanes]
         decode = _sum_decoded if isinstance(self._x, DeviceVector) else _decode_sum
         return decode(self._codec, flat, self._x.size, count, _shared(norm), self.seed)
+
+    def zeros(self) -> Floats:
+        """Return what stands for the mean where nothing is known of it, float32[n]."""
+        zeros: Floats = zeros_of(self._x, self._x.size)
+        return zeros
 
 
 def _sum_decoded(codec: SummedCodes, *arguments: Any) -> Floats:

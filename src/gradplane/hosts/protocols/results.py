@@ -20,6 +20,11 @@ SCATTERED = 0xC000
 """The results of tensors of this number or a higher one are cut into as many equal parts as there
 are workers; each worker needs only its own part, and may get 0 in the place of the others."""
 
+CUT = 0xE000
+"""Tensors of this number or a higher one are scattered, and cut into the parts before they are
+encoded for a switch. In records of older versions the scattered ones have lower numbers, and all
+workers have all sums."""
+
 LARGE = 1 << 18
 """Values of a vector from which on it pays to put off part of the work."""
 

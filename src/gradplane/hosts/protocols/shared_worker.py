@@ -34,6 +34,8 @@ _DIRECT, _COUNT_AT = aggregation.DIRECT, aggregation.COUNT_AT
 class SharedWorker(SwitchWorker):
     """One worker's reduces; see SwitchWorker. The job waits for all workers, and retransmits."""
 
+    scatters = False  # the server has the sums of all chunks, for whoever asks
+
     def __init__(self, job: JobConfig, worker: int, granularity: int = 0) -> None:
         super().__init__(job, worker, granularity)
         self._bit = 1 << worker

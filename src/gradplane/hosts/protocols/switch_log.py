@@ -53,8 +53,12 @@ class SwitchLog:
             place |= {"rack": list(self._rack), "workers": self._job.workers}
         arrived = table["at"] if none_lost else np.where(lost, at, table["at"])
         columns |= {"at": arrived, "sent": table["sent_at"]}
-        packed = {name: pack(column) for name, column in columns.items()}
-        packed["digest"] = _packed_digests(reduce.sums, lost)
+        packed: dict[str, Any] = {name: pack(column) for name, column in columns.items()}
+        begin, end = reduce.own.tolist()
+        if end - begin < len(table):
+            packed["own"] = begin, end
+        own = reduce.sums[begin:end], lost[begin:end]
+        packed["digest"] = _packed_digests(*own, begin, len(table))
         yield Record("arrivals", self._who | place | packed)
         for index in [] if none_lost else np.flatnonzero(lost).tolist():
             slot, round = self._slot(reduce.first + index)
@@ -70,13 +74,12 @@ class SwitchLog:
         if missed != number:
             return
         del self._missed[slot]
-        bits = self._transport.sum_bits
-        sums = aggregation.unpack_sums(results.sums(i), bits)
+        sums = results.sums(i)
         answer = {
             "result": "late",
             "count": int(results.parsed[i, WORKERS]),
             "bitmap": self._hex(int(results.parsed[i, BITMAP])),
-            "digest": digest(sums),
+            "digest": sums and digest(aggregation.unpack_sums(sums, self._transport.sum_bits)),
         }
         yield Record("arrival", self._who | line | answer | {"at": at})
 
@@ -138,12 +141,17 @@ class SwitchLog:
 
 
 @Once
-def _packed_digests(sums: npt.NDArray[Any], lost: npt.NDArray[np.bool_]) -> Packed:
-    """Return the column of the first eight bytes of each row's SHA-256, 0 where it is lost."""
+def _packed_digests(
+    sums: npt.NDArray[Any], lost: npt.NDArray[np.bool_], begin: int, chunks: int
+) -> Packed:
+    """Return the column of the first eight bytes of each row's SHA-256, 0 where it is lost; the
+    rows are those from `begin` on of so many, and 0 stands for the others."""
     size, data = sums[0].nbytes, memoryview(sums.data).cast("B")
     hashed = [hashlib.sha256(data[at : at + size]).digest() for at in range(0, len(data), size)]
     numbers = np.frombuffer(b"".join(hashed), ">u8")[:: hashlib.sha256().digest_size // 8]
-    return pack(np.where(lost, np.uint64(0), numbers))
+    column = np.zeros(chunks, np.uint64)
+    column[begin : begin + len(lost)] = np.where(lost, np.uint64(0), numbers)
+    return pack(column)
 
 
 class SlotStatus:

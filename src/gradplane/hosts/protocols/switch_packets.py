@@ -38,6 +38,7 @@ _HALF = aggregation.ROUNDS // 2
 _TYPES, _ANSWER = int(max(Type)), aggregation.STATUS_ANSWER
 _REPEATS, _REPEATED = aggregation.REPEATS, aggregation.REPEATED
 _PATH, _UNCOUNTED, _PATH_SIZE = aggregation.PATH, aggregation.UNCOUNTED, aggregation.PATH_SIZE
+_BARE = aggregation.BARE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +56,10 @@ class Results:
     packets: Bytes
     marked: npt.NDArray[np.bool_] | None = None
 
-    def sums(self, i: int) -> bytes:
-        """Return what follows the header of packet i of SUMS, and its path."""
+    def sums(self, i: int) -> bytes | None:
+        """Return what follows the header of packet i of SUMS, and its path; None for nothing."""
+        if self.packets[i, 1] & _BARE:
+            return None
         start = aggregation.header_size(self.packets[i, :2].tobytes())
         return self.packets[i, start : start + aggregation.SUMS_SIZE].tobytes()
 
@@ -75,7 +78,8 @@ class SwitchPackets:
         rack = job.rack(worker)
         self._job, self._refused = job, refused
         self.epoch = job.transport.epoch
-        self._number, self._children = rack.index(worker), len(rack)  # at its switch
+        self._rack, self._number = rack, rack.index(worker)  # at its switch
+        self._children = len(rack)
         self._source_port = job.addresses.worker_addresses[worker][1]
         self._tos = ECN_CAPABLE if job.transport.ecn else 0
 
@@ -93,30 +97,39 @@ class SwitchPackets:
         sizes = np.where(packets[:, 1] & _REPEATS, _HEADER, packets.shape[1])
         return self.send(Payloads(packets, sizes))
 
-    def indices(self, first: int, codes: npt.NDArray[np.uint8], norm: int) -> Bytes:
+    def indices(
+        self, first: int, codes: npt.NDArray[np.uint8], norm: int, owner: int | None = None
+    ) -> Bytes:
         """Return the payloads of a partition's INDICES packets, uint8[chunks, bytes].
 
         first: number of its first chunk. codes: uint8[lanes], below 2^code_bits; the last packet
-        is filled up with 0. Where the job sends nonzero blocks only, one whose indices repeat has
-        the flag, and ends with the header.
+        is filled up with 0. owner: the only worker that needs the sums; None: all do. Where the job
+        sends nonzero blocks only, one whose indices repeat has the flag, and ends with the header.
         """
         transport = self._job.transport
         count = -(-codes.size // aggregation.LANES[transport.sum_bits])
         packets = np.empty((count, indices_size(transport)), np.uint8)
-        template = self._header(Type.INDICES, first, norm, 0)
+        template = self._header(Type.INDICES, first, norm, 0, self._child(owner))
         _head(np.frombuffer(template, np.uint8), first, transport.slots, packets)
         _pack(codes, transport.code_bits, packets)
         if transport.nonzero_blocks:
             _shorten(packets)
         return packets
 
-    def _header(self, kind: Type, number: int, norm: int, flags: int) -> bytes:
+    def _child(self, owner: int | None) -> int:
+        """Return the number plus 1 of a worker at this worker's switch, as INDICES have it."""
+        if owner is None:
+            return 0
+        return self._rack.index(owner) + 1 if owner in self._rack else aggregation.NOBODY
+
+    def _header(self, kind: Type, number: int, norm: int, flags: int, count: int = 0) -> bytes:
         job = self._job
         place = aggregation.place(number, job.transport.slots)
         who = (kind, job.number, self._number)
         bits, width = job.transport.sum_bits, job.transport.code_bits
         fields = (*who, *place, bits, norm)
-        return Header(*fields, flags=flags, epoch=self.epoch, code_bits=width).pack()
+        header = Header(*fields, flags=flags, count=count, epoch=self.epoch, code_bits=width)
+        return header.pack()
 
     def parse(self, source: Peer, payloads: Payloads, near: int) -> list[Results]:
         """Return the packets that are for this worker, a batch for each run of one type.
@@ -325,7 +338,7 @@ def packet_kind(  # type: ignore[no-untyped-def]
     body = np.int64(0)
     if kind == _INDICES:
         body = _SUMS_SIZE * np.int64(row[_CODE_BITS_AT]) // np.int64(row[7])
-    elif kind in (_SUMS, _PARTIAL):
+    elif kind == _PARTIAL or (kind == _SUMS and not row[1] & _BARE):
         body = np.int64(_SUMS_SIZE)
     if size != header + body:
         return _MALFORMED

@@ -28,18 +28,20 @@ from gradplane.hosts.wire.payloads import Bytes
 
 REDUCE = np.dtype(
     [(name, np.int64) for name in ("table", "chunks", "first", "parts", "ends", "norms", "sums")]
-    + [(name, np.int64) for name in ("known", "packets", "sending", "left")]
+    + [(name, np.int64) for name in ("known", "packets", "sending", "left", "own")]
 )
 """A reduce as the kernel of fast_results sees it. table, ends, norms, sums, known: addresses of its
 arrays, of `chunks` or `parts` rows. packets: the address of int64[parts], where each partition's
-first payload is, 0 while it is not sending; sending: how many are."""
+first payload is, 0 while it is not sending; sending: how many are. own: the address of int64[2],
+from which chunk up to which this worker needs the sums."""
 
 
 class SwitchReduce(Record):
     """Reduce `ticket` of `vector`, float32[n], in the job's chunks `first` to `stop` - 1.
 
-    table: a row a chunk (`chunk_table.ROW`). sums, known: [chunks, lanes] and [chunks], see
-    CommonSums; after settle() sums are 0 where missing. norms: int64[partitions], the workers'
+    table: a row a chunk (`chunk_table.ROW`). own: int64[2], from which chunk up to which the worker
+    needs the sums: of a reduce-scatter its part. sums, known: [chunks, lanes] and [chunks], see
+    CommonSums; after settle() own sums are 0 where missing. norms: int64[partitions], the workers'
     common norms as float32 bits, -1 where not known. left: chunks that have not ended. gradient,
     codes: the digests of the vector and of all partitions' codes.
     """
@@ -48,13 +50,22 @@ class SwitchReduce(Record):
     sending, left = Whole(), Whole()
 
     def __init__(
-        self, job: JobConfig, ticket: int, tensor: int, vector: Floats, parts: list[WorkerPartition]
+        self,
+        job: JobConfig,
+        worker: int,
+        ticket: int,
+        tensor: int,
+        vector: Floats,
+        parts: list[WorkerPartition],
     ) -> None:
         self.ticket, self.tensor, self.vector, self.parts = ticket, tensor, vector, parts
         self.first = parts[0].first if parts else 0
         self.stop = parts[-1].stop if parts else 0
         chunks = self.stop - self.first
         self.table: Table = chunk_table.make(chunks)
+        self._worker, needed = worker, [part for part in parts if part.needed_by(worker)]
+        own = (needed[0].first, needed[-1].stop) if needed else (self.first, self.first)
+        self.own: Ints = np.array(own, np.int64) - self.first
         self.ends: Ints = np.array([part.stop - self.first for part in parts], np.int64)
         self.norms: Ints = np.full(len(parts), -1, np.int64)
         self._device = vector if isinstance(vector, DeviceVector) else None
@@ -67,7 +78,7 @@ class SwitchReduce(Record):
         super().__init__(
             table=address_of(self.table), chunks=chunks, first=self.first, parts=len(parts),
             ends=address_of(self.ends), norms=address_of(self.norms),
-            packets=address_of(self._packets), left=chunks,
+            packets=address_of(self._packets), left=chunks, own=address_of(self.own),
         )  # fmt: skip
         self._use(CommonSums.of(job, self.first, chunks))
 
@@ -133,11 +144,15 @@ class SwitchReduce(Record):
         means = []
         for part, norm in zip(self.parts, self.norms.tolist(), strict=True):
             rows = slice(part.first - self.first, part.stop - self.first)
-            means.append(part.decode(self.sums[rows], self.table["count"][rows], norm))
+            if part.needed_by(self._worker):
+                means.append(part.decode(self.sums[rows], self.table["count"][rows], norm))
+            else:
+                means.append(part.zeros())
         counts = self.table["count"].astype(np.int64)
+        needed = [part for part in self.parts if part.needed_by(self._worker)]
         flat = [
             self.sums[part.first - self.first : part.stop - self.first].reshape(-1)[: part.lanes]
-            for part in self.parts
+            for part in needed
         ]
         reduced = Reduced(
             mean=self._device.joined(means) if self._device else _joined(*means),
@@ -149,8 +164,8 @@ class SwitchReduce(Record):
         )
         if is_integers(self.vector):
             return self._of_integers(reduced)
-        parts = zip(self.parts, self.norms.tolist(), flat, strict=True)
-        summed = tuple((norm, part.seed, sums) for part, norm, sums in parts)
+        parts = zip(needed, flat, strict=True)
+        summed = tuple((int(self.norms[part.index]), part.seed, sums) for part, sums in parts)
         return SummedLanes(**vars(reduced), parts=summed)
 
     def _of_integers(self, reduced: Reduced) -> Summed:

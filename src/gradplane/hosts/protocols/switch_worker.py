@@ -16,6 +16,9 @@ chunk that was given up is still used until the reduce is delivered. A worker th
 norm gives up chunk after chunk at their timeouts, without sending them, and so keeps in step with
 the others. The states and events are the tables of `switch_states`.
 
+A reduce-scatter is cut into the parts of the workers first, so that a partition is of one worker
+that needs its sums. All workers send all chunks; a result without sums ends a chunk at the others.
+
 A switch that loses its state gives the job a later epoch of its life. With a full quorum the worker
 then sends again what it waits for, and what others may lack (`switch_redo`). With a smaller one
 nobody may be left who would send what it waits for: from then on it gives up after `retries`.
@@ -60,12 +63,14 @@ from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.protocols.partition import SummedCodes, WorkerPartition
 from gradplane.hosts.protocols.phases import Watch, unwatched
 from gradplane.hosts.protocols.results import (
+    CUT,
     LARGE,
     TRANSIENT,
     Floats,
     ReduceError,
     checked_vector,
     is_integers,
+    own_part,
 )
 from gradplane.hosts.protocols.switch_log import SlotStatus, SwitchLog
 from gradplane.hosts.protocols.switch_packets import NUMBER, WORKERS, Results, SwitchPackets
@@ -103,6 +108,9 @@ class SwitchWorker:
     redo, stall). `refused` counts packets that were foreign or invalid, by reason. Raises
     ConfigError if the switch cannot sum the job's codes.
     """
+
+    scatters = True
+    """Whether of a reduce-scatter a worker takes the sums of its own part alone."""
 
     def __init__(self, job: JobConfig, worker: int, granularity: int = 0) -> None:
         """Set up worker number `worker`; no timeout is below `granularity`, ns."""
@@ -272,17 +280,26 @@ class SwitchWorker:
 
     def _cut(self, ticket: int, tensor: int, vector: Floats) -> SwitchReduce:
         """Cut the vector into partitions, each of which the codec treats as a separate vector."""
-        codec: SummedCodes = coder_of(self._codec, vector, self._states.get(tensor))
-        if is_integers(vector):
-            codec = IntegerDigits(tuple(self._codec.table), vector.itemsize)
-        pieces = [vector[cut.start : cut.stop] for cut in codec.partitions(vector.size)]
-        states = self._states.get(tensor) or [codec.start(x.size) for x in pieces]
-        parts = []
-        for k, (x, state) in enumerate(zip(pieces, states, strict=True)):
-            part = WorkerPartition(self._job, codec, ticket, k, self._allocated, x, state)
-            self._allocated = part.stop
-            parts.append(part)
-        return SwitchReduce(self._job, ticket, tensor, vector, parts)
+        kept, parts = self._states.get(tensor), list[WorkerPartition]()
+        for piece, owner in self._owned(tensor, vector):
+            codec: SummedCodes = coder_of(self._codec, piece, kept)
+            if is_integers(vector):
+                codec = IntegerDigits(tuple(self._codec.table), vector.itemsize)
+            pieces = [piece[cut.start : cut.stop] for cut in codec.partitions(piece.size)]
+            states = kept or [codec.start(x.size) for x in pieces]
+            for x, state in zip(pieces, states, strict=True):
+                place = ticket, len(parts), self._allocated
+                parts.append(WorkerPartition(self._job, codec, *place, x, state, owner))
+                self._allocated = parts[-1].stop
+        return SwitchReduce(self._job, self._worker, ticket, tensor, vector, parts)
+
+    def _owned(self, tensor: int, vector: Floats) -> list[tuple[Floats, int | None]]:
+        """Return the pieces of a vector that a single worker needs the sums of, each with it; the
+        vector, with None, where all do."""
+        workers = self._job.workers
+        if tensor < CUT or not self.scatters:
+            return [(vector, None)]
+        return [(vector[own_part(vector.size, w, workers)], w) for w in range(workers)]
 
     def _find(self, number: int) -> SwitchReduce | None:
         """Return the reduce in flight that a chunk belongs to."""
@@ -434,10 +451,11 @@ class SwitchWorker:
         refused."""
         refused, start, measured = 0, 0, -1
         while True:
-            place = (reduce.first, reduce.table, reduce.ends, reduce.norms, self._codec.table[-1])
+            place = (reduce.first, reduce.table, reduce.own, reduce.ends, reduce.norms)
             packets = (results.packets[start:], self.record.body, results.parsed[start:])
+            sums = (reduce.sums, reduce.known, self._turns)
             ended, sent_at, wrong, taken = chunk_table.accept(
-                *place, *packets, reduce.sums, reduce.known, self._turns, now, AFTER, found[start:]
+                *place, self._codec.table[-1], *packets, *sums, now, AFTER, found[start:]
             )
             reduce.left -= ended
             measured = sent_at if sent_at >= 0 else measured
@@ -492,6 +510,7 @@ class SwitchWorker:
         for reason, number in (
             ("another norm", chunk_table.OTHER_NORM),
             ("sums beyond the table", chunk_table.BEYOND_TABLE),
+            ("no sums", chunk_table.WITHOUT_SUMS),
         ):
             if count := int((found == number).sum()):
                 self.refused[reason] += count
@@ -665,7 +684,7 @@ class SwitchWorker:
         part.encode(norm, self._worker)
         self.watch(reduce.ticket, "network")
         reduce.norms[part.index] = norm or 0
-        reduce.open(part, self._packets.indices(part.first, part.codes, norm or 0))
+        reduce.open(part, self._packets.indices(part.first, part.codes, norm or 0, part.owner))
         if reduce.vector.size >= LARGE:
             self._defer(reduce, part)
 

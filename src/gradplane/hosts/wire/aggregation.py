@@ -8,6 +8,8 @@ switch. Upwards the path is in the place of the bitmap. INDICES packets go on wi
 code_bits each, the first in a byte's high bits; SUMS and PARTIAL packets with unsigned sums of
 sum_bits each, in network order. With the flag REPEATS, INDICES end with the header: eight bytes in
 the place of the bitmap stand for all, repeated; SUMS with it have those of these bytes alone.
+The count of INDICES, where it is not 0, is that of the only child of the sender's switch that needs
+the sums, plus 1, or NOBODY; SUMS with the flag BARE, which the others get, end with the header.
 
 Rounds count modulo 2^32, and they are compared as serial numbers (RFC 1982).
 """
@@ -37,6 +39,8 @@ PATH, UNCOUNTED = 8, 16  # flags: there is a path; the receiver's rack is not in
 DIRECT = 32  # flag of INDICES, where jobs share memory: sent again, so that no switch adds them
 REPEATS = 64  # flag of INDICES and SUMS: the body is the first REPEATED bytes of indices, repeated
 REPEATED = 8
+BARE = 128  # flag of SUMS: another worker needs the sums, and this one has none of them
+NOBODY = 255  # as the count of INDICES: the child that needs the sums is another switch's
 PATH_SIZE = 8
 ROUNDS = 2**32
 EPOCHS = range(1, 256)
@@ -76,6 +80,7 @@ class WireError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Header:
     """The aggregation header. count: in results, how many workers were summed; worker is 0 there.
+    Of INDICES: who alone needs the sums.
 
     pack() computes the checksum."""
 
@@ -187,6 +192,8 @@ def body_size(kind: Type, sum_bits: int, code_bits: int, flags: int = 0) -> int:
     """Return the number of bytes after the header."""
     if kind is Type.INDICES:
         return 0 if flags & REPEATS else LANES[sum_bits] * code_bits // 8
+    if kind is Type.SUMS and flags & BARE:
+        return 0
     if kind is Type.SUMS and flags & REPEATS:
         return REPEATED * sum_bits // code_bits
     return SUMS_SIZE if kind in (Type.SUMS, Type.PARTIAL) else 0

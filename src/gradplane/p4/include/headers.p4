@@ -60,6 +60,7 @@ const bit<8> FLAG_NORM = 4;     // of the slot's norm exchange instead of its su
 const bit<8> FLAG_PATH = 8;     // there is a path: behind the header, to a parent in its bitmap
 const bit<8> FLAG_UNCOUNTED = 16;   // of a result: the sums of the receiver's rack are not in it
 const bit<8> FLAG_DIRECT = 32;  // of codes: sent again, so that no switch may add them
+const bit<8> FLAG_BARE = 128;   // of a result: without its sums, which another worker needs
 const bit<8> FLAG_REPEATS = 64; // codes or sums are those of the first eight bytes of codes, repeated
 
 header aggregation_t {
@@ -75,7 +76,8 @@ header aggregation_t {
     bit<64> bitmap;      // in results: the children summed by the switch that answers; see FLAG_PATH
                          // and, of codes, FLAG_REPEATS
     bit<32> norm;        // float32 bits
-    bit<16> count;       // in results: how many workers were summed
+    bit<16> count;       // in results: how many workers were summed; of codes: the child of their
+                         // switch that alone needs the sums, plus 1, or another number; 0: all do
     bit<8>  epoch;       // of the job, from 1 to 255
     bit<8>  code_bits;   // of a code in a packet
     bit<16> checksum;    // of this header and the path, as IPv4's

@@ -68,6 +68,7 @@ def _chunks(line: Line) -> Iterator[Line]:
     sent = unpack(line[_SENT], line["chunks"]).tolist() if _SENT in line else None
     who = {"kind": "arrival"} | {name: line[name] for name in ("job", "worker", "ticket")}
     slots, rack, workers = line["slots"], line.get("rack"), line.get("workers")
+    begin, end = line.get("own", (0, line["chunks"]))  # of a reduce-scatter: with sums
     for index, values in enumerate(zip(*columns, strict=True)):
         number = line["first"] + index
         count, bitmap, attempts, notices, digest, at = values
@@ -85,7 +86,7 @@ def _chunks(line: Line) -> Iterator[Line]:
                 "result": "in time" if count else "lost",
                 "count": count,
                 "bitmap": f"{bitmap:016x}",
-                "digest": f"{digest:016x}" if count else None,
+                "digest": f"{digest:016x}" if count and begin <= index < end else None,
                 "attempts": attempts,
                 "notices": notices,
                 "at": at,

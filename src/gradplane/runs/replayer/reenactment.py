@@ -80,7 +80,7 @@ class RecordedOutcomes:
         outcome = outcomes[line["slot"], line["use"]]
         if line["result"] != "lost":
             outcome.bitmap = (outcome.bitmap or 0) | int(line["bitmap"], 16)
-            outcome.digest = line.get("digest")
+            outcome.digest = line.get("digest") or outcome.digest  # a reduce-scatter's: one has it
             outcome.count, outcome.norm = line.get("count"), line.get("norm")
         if line["result"] == "in time":
             outcome.in_time.add(line["worker"])
