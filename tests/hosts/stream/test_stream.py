@@ -201,20 +201,21 @@ def test_a_lost_tail_is_found_by_a_probe():
     assert timer.at == 16 * MS
     *probe, timer = stream.timer(A, 16 * MS)
     assert again(probe) == ([5], ["probe"])
-    assert timer.at == 35 * MS, "one probe only; the others' timeout is as before"
+    assert timer.at == 24 * MS, "again after twice the time"
     found = take(stream, Ack(1, 1, 3, 0b10).pack(), 18 * MS)
     assert again(found) == ([3, 4], ["overtaken"])
     take(stream, Ack(1, 1, 6, 0).pack(), 20 * MS)
     assert stream.idle
 
 
-def test_a_probe_that_is_not_answered_leaves_the_timeout():
+def test_probes_that_are_not_answered_come_more_and_more_seldom_and_leave_the_timeout():
     stream = probing()
-    stream.send_message(A, b"second", 10 * MS)
-    *probe, timer = stream.timer(A, 16 * MS)
-    assert (again(probe), timer.at) == (([1], ["probe"]), 41 * MS)
-    *resent, timer = stream.timer(A, 41 * MS)
-    assert (again(resent), timer.at) == (([1], ["timeout"]), 91 * MS)
+    *_, timer = stream.send_message(A, b"second", 10 * MS)
+    for at, cause in ((14, "probe"), (22, "probe"), (38, "probe"), (63, "timeout")):
+        assert timer.at == at * MS
+        *resent, timer = stream.timer(A, timer.at)
+        assert again(resent) == ([1], [cause])
+    assert timer.at == 113 * MS, "a timeout of 25 ms, doubled, and no probe"
 
 
 @pytest.mark.parametrize(

@@ -212,6 +212,7 @@ class Straggler(ImpairmentModel):
         self._probability: float = spec.get("probability", 1.0)
         self._every: int = spec.get("every", 1)
         self._rounds: list[int] | None = spec.get("rounds")
+        self._known: tuple[int, list[int]] = (-1, [])  # a round, and the workers drawn in it
 
     def rule(self, packet: PacketIdentity) -> Ruling:
         """Delay the packet, or leave it out: in a lossy job every attempt, else the first."""
@@ -236,11 +237,13 @@ class Straggler(ImpairmentModel):
 
     def _drawn(self, round: int) -> list[int]:
         """Draw `count` workers, the same on every host."""
-        if uniform(self._seed, "straggles", round) >= self._probability:
-            return []
-        workers = range(self._place.workers)
-        order = sorted(workers, key=lambda w: codecs.key(self._seed, "draw", round, w))
-        return order[: self._count]
+        if self._known[0] != round:
+            workers: list[int] = []
+            if uniform(self._seed, "straggles", round) < self._probability:
+                place = range(self._place.workers)
+                workers = sorted(place, key=lambda w: codecs.key(self._seed, "draw", round, w))
+            self._known = round, workers[: self._count]
+        return self._known[1]
 
 
 def uniform(seed: int, *parts: int | str) -> float:

@@ -4,9 +4,9 @@ A lost segment is one whose acknowledgement is overtaken by those of three later
 is missing after the retransmission time. That time follows RFC 6298; the window grows and halves
 like TCP's. Where that time allows for hosts that wait for a processor, a tail loss probe (RFC 8985,
 section 7) comes first: when nothing was heard for twice the smoothed round trip, the last segment
-in flight is sent again, and what its acknowledgement lacks is lost. The state of the segments in
-the window is in arrays, by sequence number modulo its largest size, so that an acknowledgement of
-many is one step.
+in flight is sent again, and what its acknowledgement lacks is lost; then after twice, four times
+that, as a probe may be lost, too. The state of the segments in the window is in arrays, by sequence
+number modulo its largest size, so that an acknowledgement of many is one step.
 """
 
 from collections import deque
@@ -273,6 +273,7 @@ class Outgoing:
         self._timeout = RetransmissionTimeout(*timeouts(granularity, trip), _MOST_RTO)
         self._first_probe, self._least_probe = timeouts(0, trip)
         self._probes = self._may_probe = probes
+        self._in_vain = 0  # probes since a segment was last acknowledged
         self._probe = 0  # the transmission that was the last probe
         self._heard = 0  # when a segment was last acknowledged
 
@@ -324,12 +325,12 @@ class Outgoing:
 
     def _probe_time(self, count: int, last: int) -> int:
         """Return when the last of `count` segments in flight, sent at `last` or before, is sent
-        again; NEVER where none is, as since the last answer one was, or a timeout came."""
+        again, each time after twice the time; NEVER after a timeout, until something arrives."""
         if not self._may_probe or count > self._window:
             return NEVER
         measured = self._timeout.measured
         wait = self._timeout.prompt(self._least_probe) if measured else self._first_probe
-        return max(int(last), self._heard) + wait
+        return max(int(last), self._heard) + (wait << self._in_vain)
 
     def timeout(self, now: int) -> tuple[int, str] | None:
         """Mark overdue segments as lost, or the last one, for a probe.
@@ -346,7 +347,8 @@ class Outgoing:
             count, _, last, number = in_flight(*place)
             if count and self._probe_time(count, last) <= now:
                 self._state[number % BEYOND] = LOST
-                self._cause, self._may_probe = "probe", False
+                self._cause = "probe"
+                self._in_vain += 1
             return None
         self._may_probe = False
         self._state[overdue % BEYOND] = LOST
@@ -380,7 +382,7 @@ class Outgoing:
             self._timeout.measure(once, now)
         else:
             self._timeout.answered(last, now)
-        self._heard, self._may_probe = now, self._probes
+        self._heard, self._may_probe, self._in_vain = now, self._probes, 0
         self._grow(arrived)
         place = (self._transmission, self._oldest, self._next)
         limit = newest - _OVERTAKEN

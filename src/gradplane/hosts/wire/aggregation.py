@@ -69,6 +69,7 @@ class Type(IntEnum):
     QUESTION = 9  # from a lower switch: the result, if it is there
 
 
+_TYPES = frozenset(Type)
 UPWARDS = (Type.NORM, Type.INDICES, Type.PARTIAL, Type.QUESTION)
 """What is sent to a parent."""
 
@@ -166,7 +167,7 @@ def parse(payload: bytes) -> tuple[Header, bytes]:
     fields = _HEADER.unpack_from(payload)
     first, flags, job, worker, slot, passed, sum_bits, round, bitmap, norm = fields[:10]
     count, epoch, code_bits, _ = fields[10:]
-    if first & 15 not in set(Type):
+    if first & 15 not in _TYPES:
         raise WireError(f"type {first & 15}, known are 1 to {max(Type)}")
     if sum_bits not in LANES:
         raise WireError(f"sum_bits {sum_bits}, known are {', '.join(map(str, LANES))}")
