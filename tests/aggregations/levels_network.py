@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import finsy
@@ -36,6 +37,7 @@ from gradplane.hosts.wire.payloads import Payloads
 from gradplane.runs.records.run_data import expanded
 from gradplane.switch import Switch
 from gradplane.switch.compiler import compile_program
+from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.topologies.description import HostNode, Link, SwitchNode, Topology
@@ -59,16 +61,17 @@ class Faults(NamedTuple):
 
 
 @functools.cache
-def _program(sum_bits: int, nonzero_blocks: bool = False):
-    defines = {"SUM_BITS": str(sum_bits), "SLOTS": "16"}
-    if nonzero_blocks:
-        defines["NONZERO_BLOCKS"] = "1"
-    return compile_program("p4/thc.p4", defines=defines)
+def _compiled(
+    path: Path, defines: tuple[tuple[str, str], ...]
+) -> tuple[ir.Program, finsy.P4Schema]:
+    program = compile_program(path, defines=dict(defines))
+    return program, finsy.P4Schema(parse_p4info(p4info_text(build_p4info(program)).encode()))
 
 
-@functools.cache
-def _schema(sum_bits: int) -> finsy.P4Schema:
-    return finsy.P4Schema(parse_p4info(p4info_text(build_p4info(_program(sum_bits))).encode()))
+def _program(deployed: Deployment, name: str) -> tuple[ir.Program, finsy.P4Schema]:
+    """Return a switch's program with fewer slots, and its names."""
+    program = deployed.program(name)
+    return _compiled(program.path, tuple({**program.defines, "SLOTS": "16"}.items()))
 
 
 def three_levels(workers: int, servers: int = 0) -> Topology:
@@ -89,7 +92,12 @@ def three_levels(workers: int, servers: int = 0) -> Topology:
 
 @functools.cache
 def deployment(
-    workers: int, leaves: int, spines: int = 2, placement: str = "", **keys: object
+    workers: int,
+    leaves: int,
+    spines: int = 2,
+    placement: str = "",
+    target: str = "embedded",
+    **keys: object,
 ) -> Deployment:
     """Return a job of so many workers on so many leaves; on one: a star, on none: three_levels, or
     a fat-tree with that placement."""
@@ -99,6 +107,7 @@ def deployment(
     kind = {"kind": "fat-tree", "placement": placement} if placement else kind
     job = {"push": {"name": "thc"}, "slots": SLOTS, "reliability": "retransmit"} | keys
     network = {"topology": kind | {"workers": workers}, "output": {"baseline": False}}
+    network["switch"] = {"target": target}
     document = {"name": "levels", "job": [job]} | network
     return deploy(resolve(Experiment.model_validate(document)))
 
@@ -106,12 +115,18 @@ def deployment(
 class Network:
     """The switches and workers of a job. `seed` decides what happens, and the vectors."""
 
-    def __init__(self, deployed: Deployment, seed: int = 0, faults: Faults | None = None) -> None:
+    def __init__(
+        self,
+        deployed: Deployment,
+        seed: int = 0,
+        faults: Faults | None = None,
+        engine: str = "jit",
+    ) -> None:
         self._topology, (job,) = deployed.topology, deployed.jobs
         self.job, self._random, self._faults = job.config, random.Random(seed), faults or Faults()
         self._members = job.members
         self.switches = {
-            n: _switch(deployed, n) for n in deployed.setups if deployed.setups[n].jobs
+            n: _switch(deployed, n, engine) for n in deployed.setups if deployed.setups[n].jobs
         }
         self._ends = {(link.a, link.a_port): link for link in self._topology.links}
         self._ends |= {(link.b, link.b_port): link for link in self._topology.links}
@@ -130,6 +145,7 @@ class Network:
         self.sparse, self.bytes = self.job.transport.nonzero_blocks, 0  # of all frames
         self.links: list[str] = []  # that frames were sent on, as node they left
         self.sums: Counter[tuple[int, bool]] = Counter()  # results by worker, and whether with sums
+        self.frames: list[tuple[str, str, bytes]] = []  # all of them: from a node to another
 
     def reduce(
         self, ticket: int, seed: int, workers: Iterable[int] | None = None, tensor: int = 0
@@ -192,7 +208,7 @@ class Network:
         out, an entry at a time, and then let it in again."""
         self.restarts += 1
         self.epoch += 1
-        _forget(self.switches[switch])
+        _forget(self.switches[switch], _program(self._deployed, switch)[1])
         opened = [
             (name, entity)
             for name in self.switches
@@ -269,7 +285,9 @@ class Network:
     def _leave(self, node: str, port: int, frame: bytes) -> None:
         self.links.append(node)
         self.bytes += len(frame)
-        self.under_way.append((*self._ends[node, port].other_end(node), frame))
+        end = self._ends[node, port].other_end(node)
+        self.frames.append((node, end[0], frame))
+        self.under_way.append((*end, frame))
 
     def _perform(self, worker: int, actions: Sequence[object]) -> None:
         for action in actions:
@@ -332,34 +350,38 @@ class Network:
 
 
 def play(
-    deployed: Deployment, seed: int, faults: Faults, reduces: int = 2, tensor: int = 0
+    deployed: Deployment,
+    seed: int,
+    faults: Faults,
+    reduces: int = 2,
+    tensor: int = 0,
+    engine: str = "jit",
 ) -> Network:
     """Let all workers reduce, one vector after the other, the same ones whatever the seed."""
-    network = Network(deployed, seed, faults)
+    network = Network(deployed, seed, faults, engine)
     for ticket in range(reduces):
         network.reduce(ticket, 7, tensor=tensor)
         network.run(ticket)
     return network
 
 
-@functools.cache
-def _made(deployed_id: int, name: str, sum_bits: int, nonzero_blocks: bool) -> Switch:
-    return Switch(_program(sum_bits, nonzero_blocks), engine="jit")
+_MADE: dict[tuple[int, str, str], Switch] = {}
 
 
-def _switch(deployed: Deployment, name: str) -> Switch:
+def _switch(deployed: Deployment, name: str, engine: str) -> Switch:
     """Return a switch with a job's entries and empty registers; it is made once."""
-    transport, setup = deployed.jobs[0].config.transport, deployed.setups[name]
-    switch = _made(id(deployed), name, transport.sum_bits, transport.nonzero_blocks)
+    setup, (program, schema) = deployed.setups[name], _program(deployed, name)
+    place = id(deployed), name, engine
+    switch = _MADE[place] = _MADE.get(place) or Switch(program, engine=engine)
     if not switch.table("routes").entries():
-        local = thc.local(setup.ip, _schema(transport.sum_bits))
+        local = thc.local(setup.ip, schema)
         for entity in (*local, *_entities(deployed, name)):
             if isinstance(entity, finsy.P4MulticastGroupEntry):
                 replicas = [tuple(replica) for replica in entity.replicas]
                 switch.multicast(entity.multicast_group_id, replicas)
             elif entity.table_id not in OF_EPOCHS:
                 _put(switch, entity)
-    _forget(switch)
+    _forget(switch, schema)
     for entity in _entities(deployed, name):
         if isinstance(entity, finsy.P4TableEntry) and entity.table_id in OF_EPOCHS:
             _put(switch, entity)
@@ -370,11 +392,11 @@ OF_EPOCHS = thc.MEMBERS, thc.PARENTS
 """The tables whose entries have the job's epoch."""
 
 
-def _forget(switch: Switch) -> None:
+def _forget(switch: Switch, schema: finsy.P4Schema) -> None:
     """Empty registers and counters, and the tables without which all packets are dropped."""
     for cells in (*switch.state.registers.values(), *switch.state.counters.values()):
         cells.clear()
-    for table in OF_EPOCHS:
+    for table in thc.gates(schema):
         switch.table(table).clear()
 
 
@@ -382,7 +404,7 @@ def _entities(deployed: Deployment, name: str, epoch: int = 0):
     setup = deployed.setups[name]
     (plan,) = setup.jobs
     plan = replace(plan, epoch=epoch or plan.epoch)
-    return thc.job_entries(plan, _schema(plan.sum_bits), setup.ip, setup.mac)
+    return thc.job_entries(plan, _program(deployed, name)[1], setup.ip, setup.mac)
 
 
 def _put(switch: Switch, entry: finsy.P4TableEntry) -> None:

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from levels_network import VALUES, Faults, Network, deployment, play
 
+from gradplane.controller.connection import schema_of
 from gradplane.controller.controller_errors import PlanError
+from gradplane.controller.installable import lacks
 from gradplane.controller.plan import Capacity, check_program
 from gradplane.experiment.deploying import baseline
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import load_deployment
+from gradplane.experiment.p4_programs import P4Program, find_program
 from gradplane.hosts.config import UDP_OVERHEAD
 from gradplane.hosts.drivers import background
 from gradplane.hosts.wire.aggregation import Header, Type, parse
@@ -95,6 +98,51 @@ def _is_last_sums(node: str, port: int, frame: bytes) -> bool:
     return node in ("h3", "h4") and header.type is Type.SUMS and header.slot in (2, 3)
 
 
+RESTARTS = Faults(0.05, 0.05, 0.05, restarts=3, late=True)
+
+
+@pytest.mark.parametrize(
+    ("keys", "faults"),
+    [
+        ({"leaves": 2}, LEVELS),
+        ({"leaves": 2, "spines": 3}, [RESTARTS] * 3),
+        ({"leaves": 0}, [*LEVELS, RESTARTS]),
+        ({"leaves": 0, "sum_bits": 32}, [LEVELS[2], RESTARTS]),
+        ({"leaves": 2, "sum_bits": 16, "quorums": (2, 1)}, [*LEVELS, RESTARTS]),
+        ({"leaves": 2, "quorums": (1, 2)}, [*LEVELS, RESTARTS]),
+        ({"leaves": 2, "quorums": (1, 1)}, [*LEVELS, RESTARTS]),
+        ({"workers": 5, "leaves": 3, "reliability": "lossy"}, [Faults(losses=0.02)] * 2),
+        ({"workers": 8, "leaves": 0, "placement": "packed", "roots": 3}, [RESTARTS]),
+    ],
+)
+def test_the_chips_programs_send_what_those_of_v1model_do_whatever_happens(
+    keys: dict[str, object], faults: list[Faults]
+) -> None:
+    both = [deployment(**{"workers": 4, "target": name, **keys}) for name in ("embedded", "tna")]
+    for seed, found in enumerate(faults):
+        network, on_chips = (play(deployed, seed, found) for deployed in both)
+        frames = [list(map(_without_notices_count, each.frames)) for each in (network, on_chips)]
+        assert frames[0] == frames[1]
+
+
+def _without_notices_count(frame: tuple[str, str, bytes]) -> tuple[str, str, bytes]:
+    """Return a frame without the count of a straggler notice, which nobody reads: of workers with
+    thc.p4, of children on a chip."""
+    *nodes, data = frame
+    if data[UDP_OVERHEAD] & 15 == Type.STRAGGLER:
+        count, checksum = UDP_OVERHEAD + 24, UDP_OVERHEAD + 28
+        data = (
+            data[:count] + bytes(2) + data[count + 2 : checksum] + bytes(2) + data[checksum + 2 :]
+        )
+    return *nodes, data
+
+
+def test_both_engines_send_the_same_over_levels_of_chips() -> None:
+    deployed = deployment(4, 2, target="tna", quorums=(1, 2), batch=1)
+    runs = [play(deployed, 1, RESTARTS, 1, engine=engine) for engine in ("jit", "interpreter")]
+    assert runs[0].frames == runs[1].frames
+
+
 @pytest.mark.parametrize("quorums", [(2, 1), (1, 2), (1, 1)])
 def test_with_a_smaller_quorum_results_are_of_those_they_name_and_nobody_is_stuck(
     quorums: tuple[int, int],
@@ -142,14 +190,19 @@ def test_128_workers_in_4_racks_are_summed_and_a_result_names_them_all() -> None
     assert all(found[0].sums == network.results[0][0].sums for found in network.results)
 
 
-def test_a_partial_of_another_norm_than_its_slots_is_refused() -> None:
-    network = Network(deployment(4, 2))
+TARGETS = pytest.mark.parametrize(("target", "first"), [("embedded", 1), ("tna", 8)])
+"""Targets, and the number of a switch's first port."""
+
+
+@TARGETS
+def test_a_partial_of_another_norm_than_its_slots_is_refused(target: str, first: int) -> None:
+    network = Network(deployment(4, 2, target=target))
     root = network.switches["s3"]
 
     def partial(child: int, norm: float) -> list:
         bits = int(np.float32(norm).view(np.uint32))
         header = Header(Type.PARTIAL, 0, child, 0, 1, 8, bits, count=2, flags=8)
-        return root.process(1 + child, network.frame(0, header.pack() + bytes(1024)))
+        return root.process(first + child, network.frame(0, header.pack() + bytes(1024)))
 
     assert partial(0, 1.0) == partial(1, 2.0) == []
     assert network.events("s3") == {"accepted": 1, "norm mismatch": 1}
@@ -169,8 +222,9 @@ def test_a_retransmission_is_one_packet_on_each_link_of_its_path() -> None:
     assert network.events("s4") == {"accepted": 4, "late": 2, "completed sums": 2}
 
 
-def test_only_children_send_partials_and_only_parents_results() -> None:
-    network = play(deployment(4, 2), 0, Faults(), reduces=1)
+@TARGETS
+def test_only_children_send_partials_and_only_parents_results(target: str, first: int) -> None:
+    network = play(deployment(4, 2, target=target), 0, Faults(), reduces=1)
     leaf, root, before = network.switches["s1"], network.switches["s3"], network.arrivals.copy()
     sums = Header(Type.SUMS, 0, 0, 0, 2, 8, count=4, flags=8).pack() + bytes(1024)
     partial = Header(Type.PARTIAL, 0, 0, 0, 2, 8, count=2, flags=8).pack() + bytes(1024)
@@ -180,11 +234,11 @@ def test_only_children_send_partials_and_only_parents_results() -> None:
         (sums, root, 1),
         (sums, leaf, 4),  # slot 0 is s3's, by port 3
     ):
-        assert switch.process(port, network.frame(0, payload)) == []
+        assert switch.process(first + port - 1, network.frame(0, payload)) == []
     refused = {}
     for name, switch in (("s1", leaf), ("s3", root)):
-        strangers = switch.counter("unknown_member").read(0)[0]
-        refused[name] = strangers + network.events(name)["bad length"]
+        events, strangers = network.events(name), switch.counter("unknown_member").read(0)[0]
+        refused[name] = strangers + sum(events.get(of, 0) for of in ("bad length", "bad slot"))
     assert refused == {"s1": 5, "s3": 3}
     assert network.arrivals == before
 
@@ -194,6 +248,7 @@ def test_only_children_send_partials_and_only_parents_results() -> None:
     [
         TWO_RACKS,
         (*TWO_RACKS, "job.roots=1", "topology.placement=spread"),
+        (*TWO_RACKS, "switch.target=tna"),
         ("topology.kind=fat-tree", "topology.placement=[1, 1, 2, 3, 3, 5, 5, 8]"),
     ],
 )
@@ -390,6 +445,49 @@ def test_a_program_that_sums_alone_is_refused() -> None:
     (plan,) = deployment(4, 2).setups["s1"].jobs
     with pytest.raises(PlanError, match="several switches sum it, and this program sums alone"):
         check_program(plan, Capacity(256, 8, 64, levels=False))
+
+
+@pytest.mark.parametrize(
+    ("switch", "role", "message"),
+    [
+        (
+            "s1",
+            "node",
+            "adds codes of workers, .* with ROLE=node, which adds sums of other switches",
+        ),
+        ("s3", "leaf", "adds sums of other switches, .* ROLE=leaf, .*: compile it with ROLE=node"),
+    ],
+)
+def test_a_chip_of_the_other_role_is_refused(switch: str, role: str, message: str) -> None:
+    setup, program = deployment(4, 2, target="tna").setups[switch], find_program("thc_tna.p4")
+    info = P4Program(program, {"ROLE": role}).p4info()
+    (problem,) = lacks(schema_of(info), setup)
+    assert re.search(message, problem)
+
+
+TRIANGLE = """
+from gradplane.topologies.description import HostNode, Link, SwitchNode, Topology
+
+def triangle(workers, servers=0):
+    above = [("s1", "s2", 3, 3), ("s3", "s1", 2, 1), ("s3", "s2", 3, 1)]
+    above += [("s4", "s1", 2, 2), ("s4", "s2", 3, 2)]
+    hosts = [("h1", "s3", 0, 1), ("h2", "s4", 0, 1), ("h3", "s2", 0, 4), ("h4", "s1", 0, 4)]
+    links = tuple(Link(*ends) for ends in above + hosts[: 3 + servers])
+    nodes = tuple(HostNode.numbered(n) for n in range(1, 4 + servers))
+    return Topology("triangle", nodes, tuple(SwitchNode(f"s{n}") for n in range(1, 5)), links)
+"""
+
+
+def test_a_switch_that_adds_codes_for_one_job_and_sums_for_another_is_no_chip(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "triangle.py").write_text(TRIANGLE)
+    path, text = tmp_path / "e.toml", '[topology]\nkind = "triangle.py:triangle"\nworkers = 3\n'
+    path.write_text(text + '[[job]]\nworkers = 2\nname = "a"\n[[job]]\nname = "b"\n')
+    load_deployment(path)
+    path.write_text(path.read_text() + '[switch]\ntarget = "tna"\n')
+    with pytest.raises(ExperimentError, match="switch s2 adds workers' codes for one job and"):
+        load_deployment(path)
 
 
 @pytest.mark.parametrize(

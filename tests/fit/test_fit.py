@@ -283,6 +283,8 @@ SHIPPED = Path(__file__).parents[2] / "p4"
         ("thc_tna.p4", {"CODES_A_LOOKUP": "2", "CODE_BITS": "1"}, "tofino2", 20, True),
         ("thc_tna.p4", {"CODES_A_LOOKUP": "2", "CODE_BITS": "2"}, "tofino2", 20, True),
         ("thc_tna.p4", {"SUM_BITS": "32"}, "tofino2", 20, True),
+        ("thc_tna.p4", {"CODES_A_LOOKUP": "2", "ROLE": "leaf"}, "tofino2", 20, True),
+        ("thc_tna.p4", {"CODES_A_LOOKUP": "2", "ROLE": "node"}, "tofino2", 20, True),
         ("shared_tna.p4", {"CODES_A_LOOKUP": "2"}, "tofino2", 20, True),
         ("shared_tna.p4", {"SUM_BITS": "32"}, "tofino2", 20, True),
         ("tos_compress_tna.p4", {}, "tofino2", 20, True),

@@ -515,6 +515,13 @@ def _waits_for(job: AskedJob, node: TreeNode) -> int:
     return len(node.children) if job.quorums is None else job.quorums[node.level]
 
 
+def _workers_below(nodes: Mapping[str, TreeNode], node: TreeNode) -> int:
+    """Return how many workers a switch sums if all of its children are in."""
+    if node.leaf:
+        return len(node.children)
+    return sum(_workers_below(nodes, nodes[child]) for child in node.children)
+
+
 def _level_plan(
     config: JobConfig,
     placed: PlacedJob,
@@ -544,7 +551,8 @@ def _level_plan(
         parents.append(parent)
     job = placed.job
     asks = any(_waits_for(job, each) < len(each.children) for each in nodes.values())
-    summed = config.workers if job.quorums is None else prod(job.quorums)
+    every = _workers_below(nodes, node)
+    summed = every if job.quorums is None else prod(job.quorums[: node.level + 1])
     level = Level(tuple(parents), not node.leaf, asks, summed)
     plan = _job_plan(config, members, slot_base, level)
     return replace(plan, quorum=_waits_for(job, node), next_only=plan.next_only and not asks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import finsy
@@ -16,7 +17,7 @@ from gradplane import _suggestions
 from gradplane.controller import compression, forwarding, thc
 from gradplane.controller.connection import Entity
 from gradplane.controller.controller_errors import ControllerError
-from gradplane.controller.plan import Setup, alone, check
+from gradplane.controller.plan import Setup, check, place_problem
 
 
 def lacks(schema: finsy.P4Schema, setup: Setup) -> list[str]:
@@ -31,9 +32,8 @@ def lacks(schema: finsy.P4Schema, setup: Setup) -> list[str]:
         forwarding.table(schema)
     except ControllerError as error:
         return [str(error)]
-    in_levels = [plan for plan in setup.jobs if plan.level is not None]
-    if in_levels and thc.aggregates(schema) and not thc.has_parents(schema):
-        return [alone(plan) for plan in in_levels]
+    if problems := list(_misplaced(schema, setup)):
+        return problems
     for entity in _widest(_entities(schema, setup)):
         try:
             p4entity.encode_entities([entity], schema)
@@ -48,6 +48,14 @@ def lacks(schema: finsy.P4Schema, setup: Setup) -> list[str]:
         found['a program that sums nothing is for jobs with aggregation = "ps" or "ring"'] = None
     wrong = [f"entries: {text}" for text in _wrong_own(schema, setup.entries)]
     return [*found, *dict.fromkeys(wrong or ([] if found else _twice(schema, setup)))]
+
+
+def _misplaced(schema: finsy.P4Schema, setup: Setup) -> Iterator[str]:
+    """Describe the jobs whose place in a tree of switches the program cannot have."""
+    if setup.jobs and thc.aggregates(schema):
+        with suppress(ControllerError):  # of a program that differs, which is described later
+            capacity = thc.capacity(schema)
+            yield from filter(None, (place_problem(plan, capacity) for plan in setup.jobs))
 
 
 def _wrong_own(schema: finsy.P4Schema, entries: Iterable[Entity]) -> Iterator[str]:

@@ -118,7 +118,7 @@ class Level:
 
     parents: slot s has that of s % len(parents), or none where the slot is not summed here; empty
     at a root. adds: its children are switches, whose sums it adds. asks: some switch of the job
-    closes a slot without all of its children. summed: the most workers in a sum.
+    closes a slot without all of its children. summed: the workers in a sum of this switch.
     """
 
     parents: tuple[Parent | None, ...]
@@ -154,17 +154,19 @@ class Server:
 class Capacity:
     """The limits of a loaded program.
 
-    slots: slots for all jobs together; sum_bits, code_bits: widths of a sum and of a code; workers:
-    bits of a slot's bitmap; levels: it can be one of several switches that sum a job; shared: jobs
-    own no slots.
+    slots: slots for all jobs together; sum_bits, code_bits: widths of a sum and of a code, None of a
+    node, which has no lookup tables; workers: bits of a slot's bitmap; levels: it can be one of
+    several switches that sum a job; shared: jobs own no slots; role: the part that it is compiled for
+    in a tree, "leaf" or "node", "" for both.
     """
 
     slots: int
-    sum_bits: int
+    sum_bits: int | None
     workers: int
     levels: bool = True
-    code_bits: int = 4
+    code_bits: int | None = 4
     shared: bool = False
+    role: str = ""
 
 
 @dataclass(frozen=True)
@@ -381,8 +383,8 @@ def check_program(plan: JobPlan, capacity: Capacity) -> None:
             f"job {plan.number}: {len(plan.workers)} workers do not fit a bitmap of"
             f" {capacity.workers} bits: use {capacity.workers} workers or fewer"
         )
-    if plan.level is not None and not capacity.levels:
-        raise PlanError(alone(plan))
+    if problem := place_problem(plan, capacity):
+        raise PlanError(problem)
     if (plan.server is not None) != capacity.shared:
         raise PlanError(
             f"job {plan.number}: it shares slots with other jobs, and on this program each has its"
@@ -397,13 +399,13 @@ def check_program(plan: JobPlan, capacity: Capacity) -> None:
             f" {capacity.slots}: compile it with SLOTS = {_power_of_two(plan.claim.slots.stop)},"
             " or use fewer"
         )
-    if plan.sum_bits != capacity.sum_bits:
+    if capacity.sum_bits not in (None, plan.sum_bits):
         raise PlanError(
             f"job {plan.number}: {plan.sum_bits}-bit sums on a program compiled for"
             f" {capacity.sum_bits}: compile it with SUM_BITS = {plan.sum_bits}, or use"
             f" sum_bits = {capacity.sum_bits}"
         )
-    if plan.code_bits != capacity.code_bits:
+    if capacity.code_bits not in (None, plan.code_bits):
         raise PlanError(
             f"job {plan.number}: {plan.code_bits}-bit codes on a program compiled for"
             f" {capacity.code_bits}: compile it with CODE_BITS = {plan.code_bits}, or use"
@@ -411,11 +413,21 @@ def check_program(plan: JobPlan, capacity: Capacity) -> None:
         )
 
 
-def alone(plan: JobPlan) -> str:
-    """Return the refusal of a job in levels by a program without them."""
+def place_problem(plan: JobPlan, capacity: Capacity) -> str | None:
+    """Return None if the program can have the job's place in a tree, or sum it alone, else why
+    not."""
+    if plan.level is not None and not capacity.levels:
+        return (
+            f"job {plan.number}: several switches sum it, and this program sums alone: use thc.p4,"
+            " or thc_tna.p4 with ROLE=leaf or ROLE=node, or place the job's workers on one switch"
+        )
+    role = "node" if plan.adds else "leaf"
+    if capacity.role in ("", role):
+        return None
+    does = {"leaf": "adds codes of workers", "node": "adds sums of other switches"}
     return (
-        f"job {plan.number}: several switches sum it, and this program sums alone: use thc.p4 (on"
-        " the embedded switch or BMv2), or place the job's workers on one switch"
+        f"job {plan.number}: this switch {does[role]}, and its program was compiled with"
+        f" ROLE={capacity.role}, which {does[capacity.role]}: compile it with ROLE={role}"
     )
 
 

@@ -40,6 +40,7 @@ EPOCHS_AT = {
 _ADMIT = "ThcIngress.admit"
 _ADMIT_IN_TREE = "ThcIngress.admit_in_tree"
 _ADMIT_SHARED = "ThcIngress.admit_shared"
+_PASS_DOWN = "ThcIngress.pass_down"
 _ABOVE = 255  # the server's number among the receivers, or the first parent's; others' are below
 _SLOTS = ("ThcIngress.norm_max", "ThcIngress.slot_others")
 """Registers with a cell for each slot: where jobs own slots, and where they share them."""
@@ -101,6 +102,8 @@ def capacity(schema: finsy.P4Schema) -> Capacity:
         admit = _ADMIT_SHARED if shared else _ADMIT
         bitmap = schema.actions[admit].params["worker_bit"].bitwidth
         tables = lookup_tables(schema)
+        if (role := _role(schema)) == "node":
+            return Capacity(slots, None, bitmap, code_bits=None, role=role)
         table, action = next(iter(tables.items()))
         lookup, key = schema.tables[table], _key(schema)
         codes = 1 + _KEYS.index(key)
@@ -110,7 +113,7 @@ def capacity(schema: finsy.P4Schema) -> Capacity:
         raise ControllerError(
             f"the program on the switch is not p4/thc.p4, which this controller needs: {error}"
         ) from error
-    return Capacity(slots, sum_bits, bitmap, has_parents(schema), code_bits, shared)
+    return Capacity(slots, sum_bits, bitmap, has_parents(schema), code_bits, shared, role)
 
 
 def capacity_of(p4info: p4i.P4Info | bytes) -> Capacity:
@@ -127,6 +130,13 @@ def lookup_tables(schema: finsy.P4Schema) -> dict[str, str]:
 def has_parents(schema: finsy.P4Schema) -> bool:
     """Return True if the program can pass partials to a parent."""
     return _has(schema, PARENTS)
+
+
+def _role(schema: finsy.P4Schema) -> str:
+    """Return the part in a tree that the program is compiled for, "" for either."""
+    if not has_parents(schema) or _taken(schema, _ADMIT_IN_TREE, {"adds": 0}):
+        return ""
+    return "leaf" if lookup_tables(schema) else "node"
 
 
 def shares(schema: finsy.P4Schema) -> bool:
@@ -163,10 +173,10 @@ def job_entries(
             yield finsy.P4TableEntry(table, match=match, action=finsy.Action(action, value=value))
     yield from _receivers(plan, local_ip, local_mac)
     yield group(plan)
-    yield from _parents(plan)
-    yield from _uplinks(plan)
+    yield from _parents(plan, schema)
+    yield from _uplinks(plan, schema)
     yield from _of_server(plan)
-    yield from _members(plan)
+    yield from _members(plan, schema)
 
 
 def group(plan: JobPlan) -> finsy.P4MulticastGroupEntry:
@@ -206,26 +216,28 @@ def _receivers(plan: JobPlan, local_ip: str, local_mac: str) -> Iterator[finsy.P
         yield finsy.P4TableEntry(RECEIVERS, match=match, action=action)
 
 
-def _parents(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
+def _parents(plan: JobPlan, schema: finsy.P4Schema) -> Iterator[finsy.P4TableEntry]:
     """Yield what packets from a parent are passed on by: to all children, or to one."""
     above = plan.level.above if plan.level is not None else ()
     for parent, (hop, port) in product(above, _hops(plan)):
+        place = {"adds": int(plan.adds), "quorum": plan.quorum, "receiver": max(hop - 1, 0)}
         action = finsy.Action(
-            "ThcIngress.pass_down",
+            _PASS_DOWN,
+            **_taken(schema, _PASS_DOWN, place),
             slot_base=plan.slot_base,
             slots=plan.slots,
             group=plan.group,
             port=port,
             epoch=plan.epoch,
-            adds=int(plan.adds),
         )
         match = finsy.Match(job=plan.number, port=parent.port, hop=hop)
         yield finsy.P4TableEntry(PARENTS, match=match, action=action)
 
 
-def _uplinks(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
-    """Yield the parent of each slot, where a switch has several."""
-    if plan.level is None or len(above := plan.level.above) < 2:
+def _uplinks(plan: JobPlan, schema: finsy.P4Schema) -> Iterator[finsy.P4TableEntry]:
+    """Yield the parent of each slot, where a switch has several or its members do not name one."""
+    above = plan.level.above if plan.level is not None else ()
+    if plan.level is None or (len(above) < 2 and _taken(schema, _ADMIT_IN_TREE, {"parent": 0})):
         return
     for slot in range(plan.slots):
         if (parent := plan.level.parent_of(slot)) is not None:
@@ -257,7 +269,7 @@ def _of_server(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
         yield finsy.P4TableEntry(ANSWERS, match=match, action=action)
 
 
-def _members(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
+def _members(plan: JobPlan, schema: finsy.P4Schema) -> Iterator[finsy.P4TableEntry]:
     for member in plan.workers:
         if plan.server is not None:
             action = finsy.Action(
@@ -272,7 +284,7 @@ def _members(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
         else:
             action = finsy.Action(
                 _ADMIT if plan.level is None else _ADMIT_IN_TREE,
-                **_place(plan.level),
+                **_taken(schema, _ADMIT_IN_TREE, _place(plan.level)),
                 workers=len(plan.workers),
                 quorum=plan.quorum,
                 slot_base=plan.slot_base,
@@ -291,8 +303,19 @@ def _place(level: Level | None) -> dict[str, int]:
     if level is None:
         return {}
     own = next(((1, up.port, up.number) for up in level.above), (0, 0, 0))
-    names = "adds", "asks", "has_parent", "parent", "number"
-    return dict(zip(names, (int(level.adds), int(level.asks), *own), strict=True))
+    names = "adds", "asks", "count", "has_parent", "parent", "number"
+    values = int(level.adds), int(level.asks), level.summed, *own
+    return dict(zip(names, values, strict=True))
+
+
+def _taken(schema: finsy.P4Schema, action: str, place: dict[str, int]) -> dict[str, int]:
+    """Return what the program's action takes of a switch's place: a chip's has one role in a tree,
+    and each slot's parent in a table of its own."""
+    for each in schema.actions:
+        if each.name == action:
+            names = {param.name for param in each.params}
+            return {name: value for name, value in place.items() if name in names}
+    return place
 
 
 def gates(schema: finsy.P4Schema) -> list[str]:

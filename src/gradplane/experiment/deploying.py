@@ -7,7 +7,7 @@ first, then one for servers.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import prod
@@ -248,6 +248,8 @@ class _Deploying:
         self._stop()
         jobs = _with_stream_trips(jobs)
         setups = self._setups(network, jobs)
+        if target.roles:
+            programs |= self._programs_in_trees(programs, setups)
         self._stop()
         hosts = tuple(config for job in jobs for config in _hosts(experiment, job))
         hosts += tuple(_background(experiment, network, jobs[0]))
@@ -285,6 +287,27 @@ class _Deploying:
                     self._add(text, section.place(name, "defines"))
                 one = p4_programs.P4Program(path, given | jobs)
                 found[name] = next((known for known in found.values() if known == one), one)
+        return found
+
+    def _programs_in_trees(
+        self, programs: Mapping[str, P4Program], setups: Mapping[str, Setup]
+    ) -> dict[str, P4Program]:
+        """Return the programs of the switches that sum a job with others, with their roles."""
+        found: dict[str, P4Program] = {}
+        for name, setup in setups.items():
+            if not any(plan.level for plan in setup.jobs):
+                continue
+            roles = {"node" if plan.adds else "leaf" for plan in setup.jobs}
+            if len(roles) > 1:
+                text = (
+                    f"switch {name} adds workers' codes for one job and switches' sums for another,"
+                    f' and with target = "{self._experiment.switch.target}" it does one of both'
+                )
+                self._add(text, ("switch", "target"))
+                continue
+            own = programs.get(name, programs[""])
+            one = replace(own, defines={"ROLE": roles.pop(), **own.defines})
+            found[name] = next((known for known in found.values() if known == one), one)
         return found
 
     def _add(self, text: str, *keys: Key) -> None:

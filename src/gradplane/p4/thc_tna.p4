@@ -17,6 +17,26 @@
 // An answer without a payload to a packet whose codes are not all consumed leaves after a pass that
 // only skips them. All ports of the job's workers may be in any pipe: a packet goes to the pipe
 // with the registers first.
+//
+// Switches in levels sum one job, as in thc.p4. A chip has one part in it: with ROLE=leaf it adds the
+// codes of workers, with ROLE=node the partials of switches, which come in passes as codes do. A
+// partial leaves as sums do, collected. What comes from a parent is looked up as a request for a
+// slot's status is, for the switch's own bitmap: a leaf's goes to its workers in the path's place, and
+// by a node's egress knows who is not in a result. Every slot has an entry in `uplinks`.
+
+#ifdef ROLE
+#define leaf 11
+#define node 12
+#if ROLE == leaf
+#define LEAF
+#elif ROLE == node
+#define NODE
+#else
+#error "ROLE must be leaf or node"
+#endif
+#undef leaf
+#undef node
+#endif
 
 #include <core.p4>
 #include <t2na.p4>
@@ -42,6 +62,9 @@ const event_t EVENT_STATUS = 11;
 const event_t EVENT_UNKNOWN_TYPE = 12;
 const event_t EVENT_ROUND_AHEAD = 13;
 const event_t EVENT_OTHER_EPOCH = 14;
+#ifdef ROLE
+const event_t EVENT_PASSED_DOWN = 15;
+#endif
 
 // No completion: an event that is not one of those.
 const event_t NOTHING = 0;
@@ -51,6 +74,14 @@ const operation_t STATUS = 4;
 const operation_t NORM_STATUS = 5;
 const operation_t OLD_CODES = 6;    // of another epoch than the job's
 const operation_t OLD_HEADER = 7;
+#ifdef ROLE
+const verdict_t UP = 5;     // to the parent
+
+// Beside QUESTION: its like of a norm, and from a parent a result and another answer.
+const operation_t NORM_QUESTION = 9;
+const operation_t DOWN_RESULT = 10;
+const operation_t DOWN_NOTICE = 11;
+#endif
 
 // The packet's round and norm beside those of the cell, one bit for each combination of: higher
 // round (lowest bit), equal round, equal norm, next round.
@@ -60,6 +91,9 @@ const relation_t HIGHER = 0x2222;
 const relation_t NEXT = 0x2200;
 const relation_t OTHER_NORM = 0x0004;
 const relation_t EQUAL = 0x0040;
+#ifdef ROLE
+const relation_t SAME_ROUND = 0x0044;
+#endif
 
 // The cell's epoch beside the packet's: another, as in a cell that the job's epoch has not used.
 typedef bit<2> use_t;
@@ -81,6 +115,13 @@ const room_t LAST_PLACE = 2;
 struct round_and_norm_t { bit<32> round; bit<32> norm; }
 struct workers_t { bit<32> low; bit<32> high; }
 
+// Of a table of entries here, with the program's role or without.
+#ifdef ROLE
+#define SIZE(alone, in_tree) in_tree
+#else
+#define SIZE(alone, in_tree) alone
+#endif
+
 // One of the combinations of a relation.
 #define IN(relation) 0 &&& ~relation
 
@@ -90,7 +131,11 @@ header recirculation_t {
     bit<9>  ingress_port;
     bit<8>  job;
     bit<8>  receiver;       // the sender, who gets the answer
+#ifdef ROLE
+    bit<16> count;          // of the workers in a result
+#else
     bit<8>  count;          // of the last pass, for the result
+#endif
     bit<8>  skip;           // passes whose codes or sums are left in an answer without payload
     bit<1>  elsewhere;      // on its way to the pipe with the registers: not a pass yet
     bit<1>  collecting;
@@ -98,7 +143,25 @@ header recirculation_t {
     bit<1>  emptied;        // an answer, as soon as it has no payload
     bit<1>  addressed;
     @padding bit<3> unused2;
+#ifdef NODE
+    bit<32> summed_low;     // of the children in a result
+    bit<32> summed_high;
+#endif
 }
+
+#ifdef ROLE
+header hops_t { bit<32> high; bit<32> low; }   // path_t
+#endif
+
+// The bitmap of the children that were summed. A leaf's is in the place of the path that it goes to
+// workers in.
+#if defined LEAF
+#define SUMMED(half) hdr.path.half
+#elif defined NODE
+#define SUMMED(half) hdr.recirculation.summed_##half
+#else
+#define SUMMED(half) meta.summed_##half
+#endif
 
 struct headers_t {
     recirculation_t recirculation;
@@ -106,8 +169,13 @@ struct headers_t {
     ipv4_t          ipv4;
     udp_t           udp;
     aggregation_t   agg;
+#ifdef ROLE
+    hops_t          path;
+#endif
     sums_t          sums;
+#ifndef NODE
     codes_t         codes;
+#endif
 }
 
 struct metadata_t {
@@ -128,10 +196,23 @@ struct metadata_t {
     bit<32> bit_high;
     bit<8>  off_epoch;      // the bits in which the packet's epoch is not the job's
     bit<1>  next_only;      // a cell takes its round and the next
+#ifdef ROLE
+
+    bit<1>  has_path;
+    bit<1>  from_parent;
+    bit<1>  has_parent;
+    bit<1>  asks;           // some switch of the job closes without all of its children
+    bit<1>  pushes;         // the sender's number goes up with the packet
+    PortId_t parent;        // of the slot; its port, the switch's number there, and its among the receivers
+    bit<8>  number;
+    bit<8>  above;
+#endif
 
     operation_t operation;
     event_t event;
+#ifndef NODE
     bit<1>  looks_up;
+#endif
 
     // of the cell
     cell_t  cell;
@@ -147,8 +228,10 @@ struct metadata_t {
     bit<1>  duplicate;
     bit<8>  count;
     room_t  room;
+#ifndef ROLE
     bit<32> summed_low;
     bit<32> summed_high;
+#endif
     update_t update;
     bit<1>  closed;
     bit<1>  closing;
@@ -182,7 +265,63 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.group = group;
         meta.bit_high = worker_bit[63:32];
         meta.bit_low = worker_bit[31:0];
+#ifdef ROLE
+        hdr.recirculation.count = 8w0 ++ quorum;
+#endif
     }
+
+#ifdef ROLE
+    // As a child of a switch that is not alone in its job. count: of the workers in its results.
+    action admit_in_tree(bit<8> workers, bit<8> quorum, bit<16> slot_base, bit<16> slots,
+                         bit<16> group, bit<64> worker_bit, bit<8> epoch, bit<1> next_only,
+                         bit<1> has_parent, bit<1> asks, bit<16> count) {
+        admit(workers, quorum, slot_base, slots, group, worker_bit, epoch, next_only);
+        meta.has_parent = has_parent;
+        meta.asks = asks;
+        hdr.recirculation.count = count;
+    }
+
+    // From a parent: to one child where the path has its number, else to the group.
+    action pass_down(bit<8> quorum, bit<16> slot_base, bit<16> slots, bit<16> group, bit<9> port,
+                     bit<8> epoch, bit<8> receiver) {
+        meta.member = 1;
+        meta.from_parent = 1;
+        meta.off_epoch = hdr.agg.epoch ^ epoch;
+        meta.quorum = quorum;
+        meta.slot = slot_base;
+        meta.slots = slots;
+        meta.group = group;
+        meta.port = port;
+        hdr.recirculation.receiver = receiver;
+    }
+
+    table parents {
+        key = {
+            hdr.agg.job : exact @name("job");
+            meta.port : exact @name("port");
+            hdr.path.low[7:0] : exact @name("hop");
+        }
+        actions = { pass_down; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = 4096;
+    }
+
+    action go_up(bit<9> parent, bit<8> number, bit<8> receiver) {
+        meta.parent = parent;
+        meta.number = number;
+        meta.above = receiver;
+    }
+
+    table uplinks {
+        key = {
+            hdr.agg.job : exact @name("job");
+            hdr.agg.slot : exact @name("slot");
+        }
+        actions = { go_up; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SLOTS;
+    }
+#endif
 
     table members {
         key = {
@@ -190,7 +329,11 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             hdr.agg.worker : exact @name("worker");
             meta.port : exact @name("port");
         }
+#ifdef ROLE
+        actions = { admit; admit_in_tree; @defaultonly NoAction; }
+#else
         actions = { admit; @defaultonly NoAction; }
+#endif
         const default_action = NoAction();
         size = 4096;
     }
@@ -224,7 +367,26 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     }
 
 #define HEADER_ONLY (IPV4_BYTES + UDP_BYTES + AGGREGATION_BYTES)
-#define WITH_CODES (HEADER_ONLY + CODES_BYTES)
+#ifdef NODE
+    action of_question() {
+        meta.operation = QUESTION;
+        meta.cell = meta.slot[SLOT_BITS - 1:0] ++ (bit<PASS_BITS>) LAST_PASS;
+        meta.state = 1w0 ++ meta.slot[SLOT_BITS - 1:0] ++ (bit<PASS_BITS>) LAST_PASS;
+    }
+
+#define OWN_FLAGS FLAG_PATH
+#define ANSWER_BYTES (UDP_BYTES + AGGREGATION_BYTES + PATH_BYTES)
+#define WITH_PAYLOAD (HEADER_ONLY + SUMS_BYTES)
+#else
+#define OWN_FLAGS 0
+#define ANSWER_BYTES (UDP_BYTES + AGGREGATION_BYTES)
+#define WITH_PAYLOAD (HEADER_ONLY + CODES_BYTES)
+#endif
+#ifdef ROLE
+#define DOWN(type, epoch, length) \
+    (0, _, _, 0, _, epoch, type, FLAG_PATH &&& ~FLAG_UNCOUNTED, SUM_BITS, CODE_BITS, _, _, \
+     length, length - IPV4_BYTES)
+#endif
 #define REQUEST(type, epoch, flags, sign, exponent, length) \
     (0, _, 0, 0, _, epoch, type, flags, SUM_BITS, CODE_BITS, sign, exponent, length, length - IPV4_BYTES)
 
@@ -245,27 +407,53 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             hdr.ipv4.total_length : ternary;
             hdr.udp.length : ternary;
         }
+#ifdef NODE
+        actions = { refuse; of_pass; of_last_pass; of_norm; of_question; }
+#else
         actions = { refuse; of_pass; of_last_pass; of_norm; }
+#endif
         const default_action = refuse(EVENT_SPOOFED_PASS);
         const entries = {
             (0, _, _, 0, 0, _, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_SLOT);
             (1, _, _, _, 0, _, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_SLOT);
-            (1, 0, 0, _, _, 0, TYPE_CODES, _, _, _, _, _, _, _) : of_pass(CODES);
-            (1, 1, 0, _, _, 0, TYPE_CODES, _, _, _, _, _, _, _) : of_pass(COLLECT);
-            (1, _, 0, _, _, _, TYPE_CODES, _, _, _, _, _, _, _) : refuse(EVENT_OTHER_EPOCH);
+            (1, 0, 0, _, _, 0, PAYLOAD_TYPE, _, _, _, _, _, _, _) : of_pass(CODES);
+            (1, 1, 0, _, _, 0, PAYLOAD_TYPE, _, _, _, _, _, _, _) : of_pass(COLLECT);
+#ifdef NODE
+            (1, 1, 0, _, _, 0, TYPE_SUMS, _, _, _, _, _, _, _) : of_pass(COLLECT);
+#endif
+            (1, _, 0, _, _, _, PAYLOAD_TYPE, _, _, _, _, _, _, _) : refuse(EVENT_OTHER_EPOCH);
+#ifdef NODE
+            (1, _, 0, _, _, _, TYPE_SUMS, _, _, _, _, _, _, _) : refuse(EVENT_OTHER_EPOCH);
+#endif
             (1, _, _, _, _, _, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_FORMAT);
-            REQUEST(TYPE_CODES, 0, 0, _, _, WITH_CODES) : of_pass(CODES);
-            REQUEST(TYPE_CODES, _, 0, _, _, WITH_CODES) : of_pass(OLD_CODES);
-            (0, _, _, 0, _, _, TYPE_CODES, _, _, _, _, _, _, _) : refuse(EVENT_BAD_FORMAT);
-            REQUEST(TYPE_NORM, 0, 0, 1, _, HEADER_ONLY) : refuse(EVENT_BAD_NORM);
-            REQUEST(TYPE_NORM, 0, 0, _, 255, HEADER_ONLY) : refuse(EVENT_BAD_NORM);
-            REQUEST(TYPE_NORM, 0, 0, _, _, HEADER_ONLY) : of_norm(NORM);
-            REQUEST(TYPE_NORM, _, 0, _, _, HEADER_ONLY) : of_norm(OLD_HEADER);
+            REQUEST(PAYLOAD_TYPE, 0, OWN_FLAGS, _, _, WITH_PAYLOAD) : of_pass(CODES);
+            REQUEST(PAYLOAD_TYPE, _, OWN_FLAGS, _, _, WITH_PAYLOAD) : of_pass(OLD_CODES);
+            (0, _, _, 0, _, _, PAYLOAD_TYPE, _, _, _, _, _, _, _) : refuse(EVENT_BAD_FORMAT);
+            REQUEST(TYPE_NORM, 0, OWN_FLAGS, 1, _, HEADER_ONLY) : refuse(EVENT_BAD_NORM);
+            REQUEST(TYPE_NORM, 0, OWN_FLAGS, _, 255, HEADER_ONLY) : refuse(EVENT_BAD_NORM);
+            REQUEST(TYPE_NORM, 0, OWN_FLAGS, _, _, HEADER_ONLY) : of_norm(NORM);
+            REQUEST(TYPE_NORM, _, OWN_FLAGS, _, _, HEADER_ONLY) : of_norm(OLD_HEADER);
+#ifdef NODE
+            REQUEST(TYPE_QUESTION, 0, FLAG_PATH, _, _, HEADER_ONLY) : of_question();
+            REQUEST(TYPE_QUESTION, 0, FLAG_PATH | FLAG_NORM, _, _, HEADER_ONLY) : of_norm(NORM_QUESTION);
+            REQUEST(TYPE_QUESTION, _, FLAG_PATH, _, _, HEADER_ONLY) : of_norm(OLD_HEADER);
+            REQUEST(TYPE_QUESTION, _, FLAG_PATH | FLAG_NORM, _, _, HEADER_ONLY) : of_norm(OLD_HEADER);
+#else
             REQUEST(TYPE_STATUS, 0, 0, _, _, HEADER_ONLY) : of_last_pass(STATUS);
             REQUEST(TYPE_STATUS, 0, FLAG_NORM, _, _, HEADER_ONLY) : of_norm(NORM_STATUS);
             REQUEST(TYPE_STATUS, _, 0, _, _, HEADER_ONLY) : of_norm(OLD_HEADER);
             REQUEST(TYPE_STATUS, _, FLAG_NORM, _, _, HEADER_ONLY) : of_norm(OLD_HEADER);
-            REQUEST(_, _, 0, _, _, HEADER_ONLY) : refuse(EVENT_UNKNOWN_TYPE);
+#endif
+            REQUEST(_, _, OWN_FLAGS, _, _, HEADER_ONLY) : refuse(EVENT_UNKNOWN_TYPE);
+#ifdef ROLE
+            DOWN(TYPE_SUMS, 0, HEADER_ONLY + PATH_BYTES + SUMS_BYTES) : of_last_pass(DOWN_RESULT);
+            DOWN(TYPE_SUMS, _, HEADER_ONLY + PATH_BYTES + SUMS_BYTES) : refuse(EVENT_OTHER_EPOCH);
+            DOWN(TYPE_NORM_RESULT, 0, HEADER_ONLY + PATH_BYTES) : of_norm(DOWN_RESULT);
+            DOWN(TYPE_STRAGGLER, 0, HEADER_ONLY + PATH_BYTES) : of_norm(DOWN_NOTICE);
+            DOWN(TYPE_EPOCH, _, HEADER_ONLY + PATH_BYTES) : of_norm(DOWN_NOTICE);
+            DOWN(TYPE_NORM_RESULT, _, HEADER_ONLY + PATH_BYTES) : refuse(EVENT_OTHER_EPOCH);
+            DOWN(TYPE_STRAGGLER, _, HEADER_ONLY + PATH_BYTES) : refuse(EVENT_OTHER_EPOCH);
+#endif
             (0, _, _, 0, _, _, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_FORMAT);
         }
         size = 32;
@@ -305,6 +493,11 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             STATUS : see_use();
             NORM_STATUS : see_use();
             COLLECT : see_use();
+#ifdef ROLE
+            QUESTION : see_use();
+            NORM_QUESTION : see_use();
+            DOWN_RESULT : see_use();
+#endif
         }
         size = 8;
     }
@@ -376,8 +569,13 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             (STATUS, USED, _) : look();
             (NORM_STATUS, USED, _) : look();
             (COLLECT, _, _) : look();
+#ifdef ROLE
+            (QUESTION, USED, _) : look();
+            (NORM_QUESTION, USED, _) : look();
+            (DOWN_RESULT, USED, _) : look();
+#endif
         }
-        size = 8;
+        size = SIZE(8, 16);
     }
 
     action allow(access_t access, event_t event) {
@@ -421,8 +619,21 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             (COLLECT, _, _, IN(LOWER)) : too_late();
             (COLLECT, _, _, IN(EQUAL)) : allow(LOOK, EVENT_LATE);
             (COLLECT, _, _, _) : turn_away(EVENT_NORM_DIFFERS);
+#ifdef ROLE
+            (DOWN_RESULT, USED, _, IN(SAME_ROUND)) : allow(LOOK, EVENT_PASSED_DOWN);
+            (DOWN_RESULT, _, _, _) : allow(KEEP_OUT, EVENT_PASSED_DOWN);
+            (DOWN_NOTICE, _, _, _) : allow(KEEP_OUT, EVENT_PASSED_DOWN);
+#endif
+#ifdef NODE
+            (QUESTION, USED, _, IN(LOWER)) : too_late();
+            (QUESTION, USED, _, IN(SAME_ROUND)) : allow(LOOK, EVENT_DUPLICATE);
+            (QUESTION, _, _, _) : allow(KEEP_OUT, EVENT_DUPLICATE);
+            (NORM_QUESTION, USED, _, IN(LOWER)) : too_late();
+            (NORM_QUESTION, USED, _, IN(SAME_ROUND)) : allow(LOOK, EVENT_DUPLICATE);
+            (NORM_QUESTION, _, _, _) : allow(KEEP_OUT, EVENT_DUPLICATE);
+#endif
         }
-        size = 16;
+        size = SIZE(16, 32);
     }
 
     RegisterAction2<workers_t, state_t, bit<32>, bit<32>>(seen) see_first = {
@@ -539,9 +750,9 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         }
     };
 
-    action start_summed() { meta.summed_low = sum_first.execute(meta.state, meta.summed_high); }
-    action add_to_summed() { meta.summed_low = sum_one.execute(meta.state, meta.summed_high); }
-    action look_at_summed() { meta.summed_low = read_summed.execute(meta.state, meta.summed_high); }
+    action start_summed() { SUMMED(low) = sum_first.execute(meta.state, SUMMED(high)); }
+    action add_to_summed() { SUMMED(low) = sum_one.execute(meta.state, SUMMED(high)); }
+    action look_at_summed() { SUMMED(low) = read_summed.execute(meta.state, SUMMED(high)); }
 
     @hidden table find_summed {
         key = { meta.update : exact; }
@@ -584,8 +795,11 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             (NORM, UPDATE_ADD) : join_norm();
             (NORM, UPDATE_READ) : look_at_norm();
             (NORM_STATUS, UPDATE_READ) : look_at_norm();
+#ifdef NODE
+            (NORM_QUESTION, UPDATE_READ) : look_at_norm();
+#endif
         }
-        size = 4;
+        size = SIZE(4, 8);
     }
 
     // -- what becomes of the packet -------------------------------------------------------------
@@ -599,11 +813,38 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     action collect_first(bit<1> closing) {
         meta.verdict = RECIRCULATE;
         hdr.agg.pass = LAST_PASS - 1;
-        hdr.agg.bitmap = meta.summed_high ++ meta.summed_low;
+#ifdef NODE
+        hdr.agg.type = TYPE_PARTIAL_SUMS;   // which a question is from here on
+        hdr.agg.norm = meta.norm;
+#else
+        hdr.agg.bitmap = SUMMED(high) ++ SUMMED(low);
+#endif
         hdr.recirculation.collecting = 1;
         hdr.recirculation.closing = closing;
+#ifndef ROLE
         hdr.recirculation.count = meta.count;
+#endif
     }
+
+#ifdef NODE
+    // What answers a switch has the path of its packet, behind the header.
+    action return_path() {
+        hdr.path.setValid();
+        hdr.path.high = hdr.agg.bitmap[63:32];
+        hdr.path.low = hdr.agg.bitmap[31:0];
+        hdr.agg.bitmap = SUMMED(high) ++ SUMMED(low);
+    }
+
+    action collect_first_of_result(bit<1> closing) {
+        meta.verdict = RECIRCULATE;
+        hdr.agg.pass = LAST_PASS - 1;
+        hdr.agg.type = TYPE_SUMS;
+        hdr.agg.norm = meta.norm;
+        hdr.recirculation.collecting = 1;
+        hdr.recirculation.closing = closing;
+        return_path();
+    }
+#endif
 
     action collect_next() {
         meta.verdict = RECIRCULATE;
@@ -615,23 +856,38 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.event = event;
         meta.completion = completion;
         meta.finished = 1;
-        hdr.udp.length = UDP_BYTES + AGGREGATION_BYTES + SUMS_BYTES;
+        hdr.udp.length = ANSWER_BYTES + SUMS_BYTES;
         hdr.agg.type = TYPE_SUMS;
         hdr.agg.worker = 0;
+#ifdef ROLE
+        hdr.agg.count = hdr.recirculation.count;
+#else
         hdr.agg.count = 8w0 ++ hdr.recirculation.count;
+#endif
+#ifdef NODE
+        SUMMED(high) = hdr.agg.bitmap[63:32];       // of the last pass
+        SUMMED(low) = hdr.agg.bitmap[31:0];
+#endif
     }
 
-    action fill_in(bit<4> type, bit<8> flags) {
-        meta.finished = 1;
-        hdr.udp.length = UDP_BYTES + AGGREGATION_BYTES;
-        hdr.agg.type = type;
-        hdr.agg.flags = flags;
-        hdr.agg.pass = 0;
-        hdr.agg.worker = 0;
-        hdr.agg.count = 8w0 ++ meta.count;
-        hdr.agg.epoch = hdr.agg.epoch ^ meta.off_epoch;
+#define FILL_IN(type_, flags_, bytes) \
+        meta.finished = 1; \
+        hdr.udp.length = bytes; \
+        hdr.agg.type = type_; \
+        hdr.agg.flags = flags_; \
+        hdr.agg.pass = 0; \
+        hdr.agg.worker = 0; \
+        hdr.agg.count = 8w0 ++ meta.count; \
+        hdr.agg.epoch = hdr.agg.epoch ^ meta.off_epoch; \
         hdr.agg.round = meta.round;
-        hdr.agg.bitmap = meta.summed_high ++ meta.summed_low;
+
+    action fill_in(bit<4> type, bit<8> flags) {
+        FILL_IN(type, flags, ANSWER_BYTES)
+#ifdef NODE
+        return_path();
+#else
+        hdr.agg.bitmap = SUMMED(high) ++ SUMMED(low);
+#endif
         hdr.agg.norm = meta.norm;
     }
 
@@ -648,8 +904,112 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.event = event;
         hdr.recirculation.emptied = 1;
         hdr.recirculation.skip = LAST_PASS - hdr.agg.pass;
-        fill_in(type, 0);
+        fill_in(type, OWN_FLAGS);
     }
+
+#ifdef NODE
+    // To all children, whatever path the packet has.
+    action answer_all(bit<4> type, event_t completion) {
+        answer(MULTICAST, type, FLAG_PATH, EVENT_ACCEPTED, completion);
+        hdr.path.high = 0;
+        hdr.path.low = 0;
+    }
+
+    action answer_all_sums() {
+        answer_sums(MULTICAST, EVENT_ACCEPTED, EVENT_SUMS);
+        hdr.path.high = 0;
+        hdr.path.low = 0;
+    }
+#endif
+#ifdef ROLE
+    // Up with the sender's number on the path, or with an empty one, so that the answer is for all.
+
+    action up_sums(event_t event, event_t completion) {
+        meta.verdict = UP;
+        meta.event = event;
+        meta.completion = completion;
+        meta.finished = 1;
+        hdr.udp.length = UDP_BYTES + AGGREGATION_BYTES + SUMS_BYTES;
+        hdr.agg.type = TYPE_PARTIAL_SUMS;
+        hdr.agg.flags = FLAG_PATH;
+        hdr.agg.count = hdr.recirculation.count;
+    }
+
+    action send_sums_up() {
+        up_sums(EVENT_ACCEPTED, EVENT_SUMS);
+        hdr.agg.bitmap = 0;
+    }
+
+    action send_sums_up_again() {
+        up_sums(EVENT_LATE, NOTHING);
+        meta.pushes = 1;
+    }
+
+    action up_norm(event_t event, event_t completion) {
+        meta.verdict = UP;
+        meta.event = event;
+        meta.completion = completion;
+        FILL_IN(TYPE_NORM, FLAG_PATH, UDP_BYTES + AGGREGATION_BYTES)
+        hdr.agg.norm = meta.norm;
+    }
+
+    action send_norm_up() {
+        up_norm(EVENT_ACCEPTED, EVENT_NORM);
+        hdr.agg.bitmap = 0;
+    }
+
+    action send_norm_up_again() {
+        up_norm(EVENT_LATE, NOTHING);
+        meta.pushes = 1;
+    }
+
+    action ask_parent(bit<8> flags) {
+        meta.verdict = UP;
+        meta.event = EVENT_DUPLICATE;
+        meta.finished = 1;
+        meta.pushes = 1;
+        hdr.udp.length = UDP_BYTES + AGGREGATION_BYTES;
+        hdr.agg.type = TYPE_QUESTION;
+        hdr.agg.flags = flags;
+        hdr.agg.pass = 0;
+    }
+
+    action pass_on(verdict_t verdict) {
+        meta.verdict = verdict;
+        meta.finished = 1;
+#ifdef NODE
+        hdr.path.low = hdr.path.high[7:0] ++ hdr.path.low[31:8];
+        hdr.path.high = 8w0 ++ hdr.path.high[31:8];
+#endif
+    }
+
+    // Of a cell that is not this round's, or not closed.
+    action pass_on_alone(verdict_t verdict) {
+        pass_on(verdict);
+        SUMMED(low) = 0;
+        SUMMED(high) = 0;
+    }
+
+    // From its number to a child's place on a path.
+#ifdef NODE
+    action push(bit<8> hop) { hdr.agg.bitmap = hdr.agg.bitmap[55:0] ++ hop; }
+#else
+    action push(bit<8> hop) { hdr.agg.bitmap = 56w0 ++ hop; }
+#endif
+
+#define PUSH(n) n : push(n + 1);
+    @hidden table pushes {
+        key = { hdr.recirculation.receiver : exact; }
+        actions = { push; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            EACH_BLOCK(PUSH)
+#define PUSH_MORE(n) n + 32 : push(n + 33);
+            EACH_BLOCK(PUSH_MORE)
+        }
+        size = 64;
+    }
+#endif
 
     action stop(event_t event) {
         meta.event = event;
@@ -658,6 +1018,11 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
     action count_refusal() { meta.finished = 1; }
 
+#ifdef ROLE
+#define IN_TREE , _, _, _
+#else
+#define IN_TREE
+#endif
     @hidden table outcomes {
         key = {
             meta.operation : exact;
@@ -667,56 +1032,131 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             meta.closing : ternary;
             meta.update : ternary;
             hdr.recirculation.closing : ternary;
+#ifdef ROLE
+            meta.has_parent : ternary;
+            meta.asks : ternary;
+            meta.port : ternary;
+#endif
         }
         actions = {
             next_pass; collect_first; collect_next; answer_sums; answer; answer_after_payload; stop;
             count_refusal;
+#ifdef ROLE
+            send_sums_up; send_sums_up_again; send_norm_up; send_norm_up_again; ask_parent;
+            pass_on; pass_on_alone;
+#endif
+#ifdef NODE
+            collect_first_of_result; answer_all; answer_all_sums;
+#endif
         }
         const default_action = count_refusal();
         const entries = {
-            (CODES, 1, LAST_PASS, _, _, _, _) : answer(ANSWER, TYPE_STRAGGLER, 0, EVENT_STRAGGLER, NOTHING);
-            (CODES, 1, _, _, _, _, _) : answer_after_payload(TYPE_STRAGGLER, EVENT_STRAGGLER);
-            (CODES, _, LAST_PASS, 1, 0, _, _) : collect_first(0);
-            (CODES, _, LAST_PASS, 1, 1, _, _) : collect_first(1);
-            (CODES, _, LAST_PASS, 0, _, UPDATE_READ, _) : stop(EVENT_DUPLICATE);
-            (CODES, _, LAST_PASS, 0, _, _, _) : stop(EVENT_ACCEPTED);
-            (CODES, _, _, _, _, _, _) : next_pass();
-            (COLLECT, 1, _, _, _, _, _) : answer_after_payload(TYPE_STRAGGLER, EVENT_STRAGGLER);
-            (COLLECT, _, 0, _, _, _, 1) : answer_sums(MULTICAST, EVENT_ACCEPTED, EVENT_SUMS);
-            (COLLECT, _, 0, _, _, _, 0) : answer_sums(ANSWER, EVENT_LATE, NOTHING);
-            (COLLECT, _, _, _, _, _, _) : collect_next();
-            (NORM, 1, _, _, _, _, _) : answer(ANSWER, TYPE_STRAGGLER, 0, EVENT_STRAGGLER, NOTHING);
-            (NORM, _, _, 1, 1, _, _) : answer(MULTICAST, TYPE_NORM_RESULT, 0, EVENT_ACCEPTED, EVENT_NORM);
-            (NORM, _, _, 1, 0, _, _) : answer(ANSWER, TYPE_NORM_RESULT, 0, EVENT_LATE, NOTHING);
-            (NORM, _, _, _, _, UPDATE_READ, _) : stop(EVENT_DUPLICATE);
-            (NORM, _, _, _, _, _, _) : stop(EVENT_ACCEPTED);
-            (STATUS, _, _, 0, _, _, _) : answer(ANSWER, TYPE_STATUS, FLAG_ANSWER, EVENT_STATUS, NOTHING);
-            (STATUS, _, _, 1, _, _, _) :
+            (CODES, 1, LAST_PASS, _, _, _, _ IN_TREE) : answer(ANSWER, TYPE_STRAGGLER, OWN_FLAGS, EVENT_STRAGGLER, NOTHING);
+            (CODES, 1, _, _, _, _, _ IN_TREE) : answer_after_payload(TYPE_STRAGGLER, EVENT_STRAGGLER);
+#ifdef NODE
+            (CODES, _, LAST_PASS, 1, 0, _, _, 0, _, _) : collect_first_of_result(0);
+            (CODES, _, LAST_PASS, 1, 1, _, _, 0, _, _) : collect_first_of_result(1);
+#endif
+            (CODES, _, LAST_PASS, 1, 0, _, _ IN_TREE) : collect_first(0);
+            (CODES, _, LAST_PASS, 1, 1, _, _ IN_TREE) : collect_first(1);
+#ifdef ROLE
+            (CODES, _, LAST_PASS, 0, _, UPDATE_READ, _, 1, 1, _) : ask_parent(FLAG_PATH);
+#endif
+            (CODES, _, LAST_PASS, 0, _, UPDATE_READ, _ IN_TREE) : stop(EVENT_DUPLICATE);
+            (CODES, _, LAST_PASS, 0, _, _, _ IN_TREE) : stop(EVENT_ACCEPTED);
+            (CODES, _, _, _, _, _, _ IN_TREE) : next_pass();
+            (COLLECT, 1, _, _, _, _, _ IN_TREE) : answer_after_payload(TYPE_STRAGGLER, EVENT_STRAGGLER);
+#ifdef ROLE
+            (COLLECT, _, 0, _, _, _, 1, 1, _, _) : send_sums_up();
+            (COLLECT, _, 0, _, _, _, 0, 1, _, _) : send_sums_up_again();
+#endif
+#ifdef NODE
+            (COLLECT, _, 0, _, _, _, 1, 0, _, _) : answer_all_sums();
+#else
+            (COLLECT, _, 0, _, _, _, 1 IN_TREE) : answer_sums(MULTICAST, EVENT_ACCEPTED, EVENT_SUMS);
+#endif
+            (COLLECT, _, 0, _, _, _, 0 IN_TREE) : answer_sums(ANSWER, EVENT_LATE, NOTHING);
+            (COLLECT, _, _, _, _, _, _ IN_TREE) : collect_next();
+            (NORM, 1, _, _, _, _, _ IN_TREE) : answer(ANSWER, TYPE_STRAGGLER, OWN_FLAGS, EVENT_STRAGGLER, NOTHING);
+#ifdef ROLE
+            (NORM, _, _, 1, 1, _, _, 1, _, _) : send_norm_up();
+            (NORM, _, _, 1, 0, _, _, 1, _, _) : send_norm_up_again();
+            (NORM, _, _, 0, _, UPDATE_READ, _, 1, 1, _) : ask_parent(FLAG_PATH | FLAG_NORM);
+#endif
+#ifdef NODE
+            (NORM, _, _, 1, 1, _, _, 0, _, _) : answer_all(TYPE_NORM_RESULT, EVENT_NORM);
+#else
+            (NORM, _, _, 1, 1, _, _ IN_TREE) : answer(MULTICAST, TYPE_NORM_RESULT, 0, EVENT_ACCEPTED, EVENT_NORM);
+#endif
+            (NORM, _, _, 1, 0, _, _ IN_TREE) : answer(ANSWER, TYPE_NORM_RESULT, OWN_FLAGS, EVENT_LATE, NOTHING);
+            (NORM, _, _, _, _, UPDATE_READ, _ IN_TREE) : stop(EVENT_DUPLICATE);
+            (NORM, _, _, _, _, _, _ IN_TREE) : stop(EVENT_ACCEPTED);
+#ifndef NODE
+            (STATUS, _, _, 0, _, _, _ IN_TREE) : answer(ANSWER, TYPE_STATUS, FLAG_ANSWER, EVENT_STATUS, NOTHING);
+            (STATUS, _, _, 1, _, _, _ IN_TREE) :
                 answer(ANSWER, TYPE_STATUS, FLAG_ANSWER | FLAG_CLOSED, EVENT_STATUS, NOTHING);
-            (OLD_CODES, _, _, _, _, _, _) : answer_after_payload(TYPE_EPOCH, EVENT_OTHER_EPOCH);
-            (OLD_HEADER, _, _, _, _, _, _) : answer(ANSWER, TYPE_EPOCH, 0, EVENT_OTHER_EPOCH, NOTHING);
-            (NORM_STATUS, _, _, 0, _, _, _) :
+#endif
+            (OLD_CODES, _, _, _, _, _, _ IN_TREE) : answer_after_payload(TYPE_EPOCH, EVENT_OTHER_EPOCH);
+            (OLD_HEADER, _, _, _, _, _, _ IN_TREE) : answer(ANSWER, TYPE_EPOCH, OWN_FLAGS, EVENT_OTHER_EPOCH, NOTHING);
+#ifndef NODE
+            (NORM_STATUS, _, _, 0, _, _, _ IN_TREE) :
                 answer(ANSWER, TYPE_STATUS, FLAG_ANSWER | FLAG_NORM, EVENT_STATUS, NOTHING);
-            (NORM_STATUS, _, _, 1, _, _, _) :
+            (NORM_STATUS, _, _, 1, _, _, _ IN_TREE) :
                 answer(ANSWER, TYPE_STATUS, FLAG_ANSWER | FLAG_NORM | FLAG_CLOSED, EVENT_STATUS, NOTHING);
+#endif
+#ifdef ROLE
+            (DOWN_RESULT, _, _, 1, _, _, _, _, _, 0) : pass_on(MULTICAST);
+            (DOWN_RESULT, _, _, 1, _, _, _, _, _, _) : pass_on(ANSWER);
+            (DOWN_RESULT, _, _, _, _, _, _, _, _, 0) : pass_on_alone(MULTICAST);
+            (DOWN_RESULT, _, _, _, _, _, _, _, _, _) : pass_on_alone(ANSWER);
+            (DOWN_NOTICE, _, _, _, _, _, _, _, _, 0) : pass_on_alone(MULTICAST);
+            (DOWN_NOTICE, _, _, _, _, _, _, _, _, _) : pass_on_alone(ANSWER);
+#endif
+#ifdef NODE
+            (QUESTION, 1, _, _, _, _, _, _, _, _) :
+                answer(ANSWER, TYPE_STRAGGLER, FLAG_PATH, EVENT_STRAGGLER, NOTHING);
+            (QUESTION, _, _, 1, _, _, _, 1, _, _) : collect_first(0);
+            (QUESTION, _, _, 1, _, _, _, 0, _, _) : collect_first_of_result(0);
+            (QUESTION, _, _, _, _, _, _, 1, _, _) : ask_parent(FLAG_PATH);
+            (QUESTION, _, _, _, _, _, _, _, _, _) : stop(EVENT_DUPLICATE);
+            (NORM_QUESTION, 1, _, _, _, _, _, _, _, _) :
+                answer(ANSWER, TYPE_STRAGGLER, FLAG_PATH, EVENT_STRAGGLER, NOTHING);
+            (NORM_QUESTION, _, _, 1, _, _, _, 1, _, _) : send_norm_up_again();
+            (NORM_QUESTION, _, _, 1, _, _, _, 0, _, _) :
+                answer(ANSWER, TYPE_NORM_RESULT, FLAG_PATH, EVENT_LATE, NOTHING);
+            (NORM_QUESTION, _, _, _, _, _, _, 1, _, _) : ask_parent(FLAG_PATH | FLAG_NORM);
+            (NORM_QUESTION, _, _, _, _, _, _, _, _, _) : stop(EVENT_DUPLICATE);
+#endif
         }
-        size = 32;
+        size = SIZE(32, 64);
     }
 
     action first_arrival() {
         hdr.recirculation.setValid();
         hdr.recirculation.ingress_port = intrinsic.ingress_port;
+#ifndef ROLE
         hdr.recirculation.receiver = hdr.agg.worker;
         hdr.recirculation.count = 0;
+#endif
         hdr.recirculation.skip = 0;
         hdr.recirculation.elsewhere = 0;
         hdr.recirculation.collecting = 0;
         hdr.recirculation.closing = 0;
         hdr.recirculation.emptied = 0;
+#ifdef NODE
+        SUMMED(low) = 0;
+        SUMMED(high) = 0;
+#endif
     }
 
+#ifdef ROLE
+    action note_sender() { hdr.recirculation.receiver = hdr.agg.worker; }
+#endif
+
     apply {
+#ifndef NODE
         hdr.sums.setValid();
+#endif
         if (!hdr.recirculation.isValid()) {
             port_in.count(intrinsic.ingress_port);
             first_arrival();
@@ -729,7 +1169,18 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             routes.apply();
         }
         if (hdr.agg.isValid()) {
+#ifdef ROLE
+            if (meta.has_path == 1) {
+                parents.apply();
+            } else {
+                members.apply();
+                if (meta.again == 0) {
+                    note_sender();
+                }
+            }
+#else
             members.apply();
+#endif
             find_slot();
         }
 
@@ -747,6 +1198,11 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 unknown_member.count(0);
             } else {
                 hdr.recirculation.elsewhere = 0;
+#if defined LEAF
+                hdr.path.setValid();
+#elif defined NODE
+                hdr.sums.setValid();
+#endif
                 operations.apply();
                 find_use.apply();
                 find_round.apply();
@@ -767,21 +1223,51 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 find_summed.apply();
                 find_norm.apply();
                 outcomes.apply();
+#ifdef ROLE
+                if (meta.verdict == UP || meta.from_parent == 1) {
+                    uplinks.apply();
+                }
+                if (meta.verdict == UP) {
+                    if (meta.pushes == 1) {
+                        pushes.apply();
+                    }
+                    hdr.agg.worker = meta.number;
+                    hdr.recirculation.receiver = meta.above;
+                } else if (meta.from_parent == 1 && meta.parent != hdr.recirculation.ingress_port) {
+                    meta.verdict = DROP;        // it is the parent of other slots
+                    meta.event = EVENT_BAD_SLOT;
+                }
+#endif
+#ifdef LEAF
+                if (meta.has_path == 0) {
+                    hdr.path.setInvalid();
+                }
+#endif
                 if (meta.finished == 1) {
                     events.count(hdr.agg.job ++ meta.event);
                 }
                 if (meta.completion != 0) {
                     completions.count(hdr.agg.job ++ meta.completion);
                 }
+#ifndef NODE
                 hdr.codes.setInvalid();
+#endif
             }
         }
 
+#ifdef NODE
+#define BLOCK_APPLY(n) block##n.apply(meta.cell, meta.operation, meta.update, hdr.sums.block##n);
+#else
 #define BLOCK_APPLY(n) block##n.apply(hdr.agg.job, meta.looks_up, hdr.codes.block##n, meta.cell, meta.operation, meta.update, hdr.sums.block##n);
+#endif
         EACH_BLOCK(BLOCK_APPLY)
 
         // The sums of a pass go with the packet from the last pass on, if it is closed.
+#ifdef NODE
+        if (meta.local == 1 && (hdr.recirculation.collecting == 0 || hdr.recirculation.emptied == 1)) {
+#else
         if (hdr.recirculation.collecting == 0 || hdr.recirculation.emptied == 1) {
+#endif
             hdr.sums.setInvalid();
         }
         if (meta.verdict == RECIRCULATE) {
@@ -794,6 +1280,10 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 for_tm.mcast_grp_a = meta.group;
             } else if (meta.verdict == ANSWER) {
                 for_tm.ucast_egress_port = meta.port;
+#ifdef ROLE
+            } else if (meta.verdict == UP) {
+                for_tm.ucast_egress_port = meta.parent;
+#endif
             } else {
                 hdr.recirculation.addressed = 0;
                 if (meta.verdict == DROP) {

@@ -103,6 +103,8 @@ class Target(ABC):
     suffix: ClassVar[str] = ""
     """The end of the names of shipped programs that are written for this target ("_tna": thc_tna.p4
     in the place of thc.p4)."""
+    roles: ClassVar[bool] = False
+    """A program is compiled for one part in a tree of switches that sum a job: the macro ROLE."""
     queues: ClassVar[bool] = False
     """Its switches can be started with queues of a rate and depth."""
     cores: ClassVar[bool] = False

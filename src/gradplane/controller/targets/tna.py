@@ -19,6 +19,7 @@ class Tna(Embedded):
     """The target tna: the embedded switch with a program for Tofino and the chip's port numbers."""
 
     suffix = "_tna"
+    roles = True
 
     def port(self, number: int, neighbour: str) -> int:
         """Return the chip's number of a switch's `number`-th port: 8 to 63 of pipe 0, then of 1 ...

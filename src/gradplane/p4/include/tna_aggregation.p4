@@ -61,10 +61,17 @@ const verdict_t ANSWER = 3;         // to one worker
 const verdict_t MULTICAST = 4;      // to all workers of the job
 
 // The operation that a packet asks for.
+#ifdef ROLE
+typedef bit<4> operation_t;
+#else
 typedef bit<3> operation_t;
+#endif
 const operation_t REFUSED = 0;
 const operation_t CODES = 1;
 const operation_t COLLECT = 2;
+#ifdef ROLE
+const operation_t QUESTION = 8;
+#endif
 
 #include "tna_block.p4"
 

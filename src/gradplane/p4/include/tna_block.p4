@@ -49,8 +49,13 @@ const update_t UPDATE_READ = 3;
 //
 // The lookups do not wait for the update, of which the chip knows late: they share the stages of
 // what computes it. `lanes` takes up the values, and leaves with the sums.
+#ifdef NODE
+// A node's lanes come with the packet.
+control Block(in cell_t cell, in operation_t operation, in update_t update, inout lanes_t lanes) {
+#else
 control Block(in bit<8> job, in bit<1> looks_up, in indices_t codes, in cell_t cell,
               in operation_t operation, in update_t update, inout lanes_t lanes) {
+#endif
     Register<lanes_t, cell_t>(CELLS) sums;
 
     RegisterAction<lanes_t, cell_t, lanes_t>(sums) start = {
@@ -69,6 +74,7 @@ control Block(in bit<8> job, in bit<1> looks_up, in indices_t codes, in cell_t c
         void apply(inout lanes_t sum, out lanes_t result) { result = sum; }
     };
 
+#ifndef NODE
 #define LOOKUP(n) \
     action set##n(bit<VALUE_BITS> value) { \
         lanes[31 - n * VALUE_BITS:32 - (n + 1) * VALUE_BITS] = value; \
@@ -83,6 +89,7 @@ control Block(in bit<8> job, in bit<1> looks_up, in indices_t codes, in cell_t c
         size = LOOKUPS; \
     }
     EACH_LOOKUP(LOOKUP)
+#endif
 
     action start_sums() { lanes = start.execute(cell); }
     action add_to_sums() { lanes = add.execute(cell); }
@@ -97,15 +104,24 @@ control Block(in bit<8> job, in bit<1> looks_up, in indices_t codes, in cell_t c
             (CODES, UPDATE_ADD) : add_to_sums();
             (CODES, UPDATE_READ) : read_sums();
             (COLLECT, UPDATE_READ) : read_sums();
+#ifdef NODE
+            (QUESTION, UPDATE_READ) : read_sums();
+#endif
         }
+#ifdef NODE
+        size = 8;
+#else
         size = 4;
+#endif
     }
 
     apply {
+#ifndef NODE
         if (looks_up == 1) {
 #define LOOKUP_APPLY(n) lookup##n.apply();
             EACH_LOOKUP(LOOKUP_APPLY)
         }
+#endif
         access.apply();
     }
 }

@@ -4,16 +4,22 @@
 //   addressed       to a host of the job, and not only forwarded
 //   job, receiver   its number there; of a replica its instance says it
 
+#define HEADER_FIELDS \
+    hdr.agg.version, hdr.agg.type, hdr.agg.flags, hdr.agg.job, hdr.agg.worker, hdr.agg.slot, \
+    hdr.agg.pass, hdr.agg.sum_bits, hdr.agg.round, hdr.agg.bitmap, hdr.agg.norm, hdr.agg.count, \
+    hdr.agg.epoch, hdr.agg.code_bits
+
 control ThcIngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
                            in ingress_intrinsic_metadata_for_deparser_t for_deparser) {
     Checksum() agg_checksum;
 
     apply {
-        hdr.agg.checksum = agg_checksum.update({
-            hdr.agg.version, hdr.agg.type, hdr.agg.flags, hdr.agg.job, hdr.agg.worker,
-            hdr.agg.slot, hdr.agg.pass, hdr.agg.sum_bits, hdr.agg.round, hdr.agg.bitmap,
-            hdr.agg.norm, hdr.agg.count, hdr.agg.epoch, hdr.agg.code_bits
-        });
+#ifdef ROLE
+        // Without a path it has none to add.
+        hdr.agg.checksum = agg_checksum.update({ HEADER_FIELDS, hdr.path.high, hdr.path.low });
+#else
+        hdr.agg.checksum = agg_checksum.update({ HEADER_FIELDS });
+#endif
         packet.emit(hdr);
     }
 }
@@ -23,6 +29,10 @@ struct egress_headers_t {
     ethernet_t      ethernet;
     ipv4_t          ipv4;
     udp_t           udp;
+#ifdef NODE
+    aggregation_t   agg;
+    hops_t          path;
+#endif
 }
 
 struct egress_metadata_t { }
@@ -54,6 +64,24 @@ parser ThcEgressParser(packet_in packet, out egress_headers_t hdr, out egress_me
     }
     state parse_udp {
         packet.extract(hdr.udp);
+#ifdef NODE
+        transition parse_aggregation;
+    }
+
+    state parse_aggregation {
+        packet.extract(hdr.agg);
+        transition select(hdr.agg.type) {
+            TYPE_SUMS: parse_path;
+            TYPE_NORM_RESULT: parse_path;
+            TYPE_STRAGGLER: parse_path;
+            TYPE_EPOCH: parse_path;
+            default: accept;
+        }
+    }
+
+    state parse_path {
+        packet.extract(hdr.path);
+#endif
         transition accept;
     }
 }
@@ -72,6 +100,35 @@ control ThcEgress(inout egress_headers_t hdr, inout egress_metadata_t meta,
         hdr.ipv4.dst_addr = ip;
         hdr.udp.dst_port = port;
     }
+
+#ifdef NODE
+    // The receiver of a result that its sums are not in.
+    action not_counted() { hdr.agg.flags = hdr.agg.flags | FLAG_UNCOUNTED; }
+
+#define NOT_COUNTED(n) \
+    (n, 0 &&& 32w1 << n, _) : not_counted(); \
+    (n + 32, _, 0 &&& 32w1 << n) : not_counted();
+
+    @hidden table counted {
+        key = {
+            hdr.recirculation.receiver : ternary;
+            hdr.recirculation.summed_low : ternary;
+            hdr.recirculation.summed_high : ternary;
+        }
+        actions = { not_counted; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            NOT_COUNTED(0) NOT_COUNTED(1) NOT_COUNTED(2) NOT_COUNTED(3) NOT_COUNTED(4)
+            NOT_COUNTED(5) NOT_COUNTED(6) NOT_COUNTED(7) NOT_COUNTED(8) NOT_COUNTED(9)
+            NOT_COUNTED(10) NOT_COUNTED(11) NOT_COUNTED(12) NOT_COUNTED(13) NOT_COUNTED(14)
+            NOT_COUNTED(15) NOT_COUNTED(16) NOT_COUNTED(17) NOT_COUNTED(18) NOT_COUNTED(19)
+            NOT_COUNTED(20) NOT_COUNTED(21) NOT_COUNTED(22) NOT_COUNTED(23) NOT_COUNTED(24)
+            NOT_COUNTED(25) NOT_COUNTED(26) NOT_COUNTED(27) NOT_COUNTED(28) NOT_COUNTED(29)
+            NOT_COUNTED(30) NOT_COUNTED(31)
+        }
+        size = 64;
+    }
+#endif
 
     action drop_packet() { for_deparser.drop_ctl = 1; }
 
@@ -106,6 +163,11 @@ control ThcEgress(inout egress_headers_t hdr, inout egress_metadata_t meta,
                     hdr.recirculation.receiver = (bit<8>) intrinsic.egress_rid - 1;
                 }
                 receivers.apply();
+#ifdef NODE
+                if (hdr.agg.type == TYPE_SUMS || hdr.agg.type == TYPE_NORM_RESULT) {
+                    counted.apply();
+                }
+#endif
             }
             hdr.recirculation.setInvalid();
         }
@@ -115,8 +177,14 @@ control ThcEgress(inout egress_headers_t hdr, inout egress_metadata_t meta,
 control ThcEgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_metadata_t meta,
                           in egress_intrinsic_metadata_for_deparser_t for_deparser) {
     Checksum() ipv4_checksum;
+#ifdef NODE
+    Checksum() agg_checksum;
+#endif
 
     apply {
+#ifdef NODE
+        hdr.agg.checksum = agg_checksum.update({ HEADER_FIELDS, hdr.path.high, hdr.path.low });
+#endif
         if (hdr.ipv4.isValid()) {
             hdr.ipv4.checksum = ipv4_checksum.update({
                 hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_length,

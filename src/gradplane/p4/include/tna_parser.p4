@@ -6,6 +6,16 @@
 //   collecting    codes are consumed, and sums come in front of others
 //   emptied       `skip` passes of its payload go: of codes or, with `collecting`, of sums
 
+#ifdef NODE
+#define PAYLOAD_TYPE TYPE_PARTIAL_SUMS
+#define PARSE_PAYLOAD parse_sums
+#define SKIP_PAYLOAD skip_sums
+#else
+#define PAYLOAD_TYPE TYPE_CODES
+#define PARSE_PAYLOAD parse_codes
+#define SKIP_PAYLOAD skip_codes
+#endif
+
 parser ThcIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
                         out ingress_intrinsic_metadata_t intrinsic) {
     Checksum() ipv4_checksum;
@@ -68,9 +78,29 @@ parser ThcIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
     state parse_aggregation {
         packet.extract(hdr.agg);
         agg_checksum.add(hdr.agg);
+#ifdef ROLE
+        transition select(hdr.agg.flags[3:3], hdr.agg.type) {
+            (1, TYPE_NORM_RESULT): parse_path;
+            (1, TYPE_SUMS): parse_path;
+            (1, TYPE_STRAGGLER): parse_path;
+            (1, TYPE_EPOCH): parse_path;
+            default: parse_payload;
+        }
+    }
+
+    state parse_path {
+        packet.extract(hdr.path);
+        agg_checksum.add(hdr.path);
+        meta.damaged = (bit<1>) agg_checksum.verify();
+        meta.has_path = 1;
+        transition accept;
+    }
+
+    state parse_payload {
+#endif
         meta.damaged = (bit<1>) agg_checksum.verify();
         transition select(hdr.agg.type, intrinsic.ingress_port) {
-            (TYPE_CODES, OF_AGGREGATING_PIPE): parse_codes;
+            (PAYLOAD_TYPE, OF_AGGREGATING_PIPE): PARSE_PAYLOAD;
             default: accept;
         }
     }
@@ -81,18 +111,39 @@ parser ThcIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
         packet.extract(hdr.ipv4);
         packet.extract(hdr.udp);
         packet.extract(hdr.agg);
+#ifdef NODE
+        transition select(hdr.agg.type) {
+            TYPE_PARTIAL_SUMS: parse_rest;
+            default: parse_path_of_answer;
+        }
+    }
+
+    state parse_path_of_answer {
+        packet.extract(hdr.path);
+        transition parse_rest;
+    }
+
+    state parse_rest {
+#endif
         transition select(hdr.recirculation.emptied, hdr.recirculation.collecting) {
-            (0, 0): parse_codes;
-            (1, 0): skip_codes;
+            (0, 0): PARSE_PAYLOAD;
+            (1, 0): SKIP_PAYLOAD;
             (1, 1): skip_sums;
             default: accept;
         }
     }
+#ifdef NODE
+    state parse_sums {
+        packet.extract(hdr.sums);
+        transition accept;
+    }
+#else
     state parse_codes {
         packet.extract(hdr.codes);
         meta.looks_up = 1;
         transition accept;
     }
+#endif
 
 #define SKIP(what, bytes) \
     state skip_##what { \
@@ -110,6 +161,8 @@ parser ThcIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
     state skip_##what##3 { packet.advance(8 * bytes); transition skip_##what##2; } \
     state skip_##what##2 { packet.advance(8 * bytes); transition skip_##what##1; } \
     state skip_##what##1 { packet.advance(8 * bytes); transition accept; }
+#ifndef NODE
     SKIP(codes, PASS_CODES_BYTES)
+#endif
     SKIP(sums, (PASS_SUM_BITS / 8))
 }
