@@ -129,8 +129,8 @@ class _JobTree:
         return f"{len(setup.routes)} routes" + (f", {by_flow} of them by flow" if by_flow else "")
 
     def _installed(self, switch: str, plan: JobPlan) -> Iterator[str]:
-        """Yield the role that a switch's program is compiled for, its routes, and how many entries of
-        each table the job has on it."""
+        """Yield the role that a switch's program is compiled for, its routes, and how many entries
+        of each table the job has on it."""
         program = self._deployment.program(switch)
         if "ROLE" in program.defines:
             yield f"{program.path.name} with ROLE={program.defines['ROLE']}"

@@ -154,10 +154,10 @@ class Server:
 class Capacity:
     """The limits of a loaded program.
 
-    slots: slots for all jobs together; sum_bits, code_bits: widths of a sum and of a code, None of a
-    node, which has no lookup tables; workers: bits of a slot's bitmap; levels: it can be one of
-    several switches that sum a job; shared: jobs own no slots; role: the part that it is compiled for
-    in a tree, "leaf" or "node", "" for both.
+    slots: slots for all jobs together; sum_bits, code_bits: widths of a sum and of a code, None of
+    a node, which has no lookup tables; workers: bits of a slot's bitmap; levels: it can be one of
+    several switches that sum a job; shared: jobs own no slots; role: the part that it is compiled
+    for in a tree, "leaf" or "node", "" for both.
     """
 
     slots: int
