@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -32,9 +33,12 @@ REFUSED = {
     "scheduler": 'cluster.scheduler="tcp://10.1.0.254:1"',
     "switch": 'cluster.switches.s1.address="10.1.0.100:1"',
     "device": "cluster.switches.s1.device_id=5",
+    "twice": 'cluster.hosts.h2.machine="10.1.0.1"',
+    "several": f'cluster.hosts.h1.machine="{socket.gethostname()}"',
 }
 AWAITED = {"name": "JOINING", "switch": "JOINING", "scheduler": "CONNECTING"}
 SLOW = "job.compute_ms=200"
+BY_ADDRESS = [f'cluster.hosts.h{n}.machine="10.1.0.{n}"' for n in (1, 2, 3)]
 BMV2 = """on s simple_switch_grpc --no-p4 -i 1@eth1 -i 2@eth2 -i 3@eth3 -i 4@eth4 --thrift-port 0 \
     --log-level off -- --grpc-server-addr 10.1.0.100:9559 --priority-queues 8"""
 
@@ -107,7 +111,7 @@ def main(folder: Path) -> None:
         machines.kill("s")
         machines.start(machines.switch)
 
-    found["restarted"] = during(file, folder / "restarted", restart, SLOW)
+    found["restarted"] = during(file, folder / "restarted", restart, SLOW, *BY_ADDRESS)
     if shutil.which("simple_switch_grpc"):
         machines.kill("s")
         machines.start(BMV2)

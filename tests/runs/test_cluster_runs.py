@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -96,6 +97,8 @@ WHY = {
     "switch": "switch s1: nothing answers at 10.1.0.100:1: is the switch running, and is this its"
     " control server's address?",
     "device": "switch s1: 10.1.0.100:9559: connect refused: NOT_FOUND: device id 5 is not served",
+    "twice": "machine m1 (host h1): it is h2's machine, too",
+    "several": f"machine {socket.gethostname()} (host h1): 4 Dask workers are there: name one",
 }
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import itertools
 import logging
+import socket
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
@@ -472,28 +473,69 @@ def _client(cluster: Cluster) -> Any:
 
 
 def _workers(client: Any, cluster: Cluster, hosts: Iterable[str]) -> dict[str, str]:
-    """Return the addresses of the hosts' workers, by their names, once they have all come.
+    """Return the addresses of the hosts' workers, by the file's machines, once they have all come.
 
-    Raises NetworkError, with the names that are there, where one does not come."""
-    needed = {cluster.hosts[host].machine: host for host in hosts}
-    found: dict[str, str] = {}
+    A machine is a worker's name, or the name or IP address of the only worker's machine, as what
+    starts workers may name them by itself. Raises NetworkError where one does not come, with those
+    that are there, and where more than one may be meant."""
+    machines = {host: cluster.hosts[host].machine for host in hosts}
+    known: dict[str, _Names] = {}  # by address
     newest = time.monotonic()
-    while missing := [name for name in needed if name not in found]:
-        there = client.scheduler_info(n_workers=-1)["workers"].items()
-        now = {str(worker["name"]): address for address, worker in there}
-        if now.keys() - found.keys():
+    while True:
+        there = client.scheduler_info(n_workers=-1)["workers"]
+        known = {address: names for address, names in known.items() if address in there}
+        if new := [address for address in there if address not in known]:
             newest = time.monotonic()
-        elif time.monotonic() - newest > JOINING:
-            name = missing[0]
-            raise NetworkError(
-                f'host {needed[name]}: no Dask worker has the name "{name}"; the scheduler has'
-                f" {', '.join(sorted(now)) or 'none'}: start it on that machine: dask worker"
-                f" {cluster.scheduler} --name {name}"
-            )
-        else:
-            time.sleep(_BETWEEN_TRIES)
-        found = now
-    return found
+            called = client.run(socket.gethostname, workers=new, on_error="return")
+            for address, machine in called.items():
+                worker = there[address]
+                known[address] = _Names(str(worker["name"]), str(machine), worker["host"])
+        found = {host: _meant(machine, known) for host, machine in machines.items()}
+        missing = [host for host, addresses in found.items() if not addresses]
+        if not missing:
+            break
+        if time.monotonic() - newest > JOINING:
+            raise _no_worker(cluster, missing[0], known)
+        time.sleep(_BETWEEN_TRIES)
+    for host, addresses in found.items():
+        if len(addresses) > 1:
+            what = f"{len(addresses)} Dask workers are there: name one"
+            raise NetworkError(f"{_about(cluster, host)}: {what}")
+        others = [other for other in found if other != host and found[other] == addresses]
+        if others:
+            raise NetworkError(f"{_about(cluster, host)}: it is {others[0]}'s machine, too")
+    return {machines[host]: addresses[0] for host, addresses in found.items()}
+
+
+class _Names(NamedTuple):
+    """What a Dask worker may be called."""
+
+    worker: str
+    machine: str
+    ip: str
+
+
+def _meant(machine: str, known: Mapping[str, _Names]) -> list[str]:
+    """Return the addresses of the workers that a name stands for."""
+    named = [address for address, names in known.items() if names.worker == machine]
+    return named or [address for address, names in known.items() if machine in names[1:]]
+
+
+def _no_worker(cluster: Cluster, host: str, known: Mapping[str, _Names]) -> NetworkError:
+    """Return the error for a worker that does not come, with what each that has may be called."""
+    name = cluster.hosts[host].machine
+    several = Counter(names.machine for names in known.values())
+    there = sorted(
+        f"{names.worker} on {names.machine}"
+        if several[names.machine] == 1 and names.machine != names.worker
+        else names.worker
+        for names in known.values()
+    )
+    return NetworkError(
+        f'host {host}: no Dask worker has the name "{name}"; the scheduler has'
+        f" {', '.join(there) or 'none'}: start it on that machine: dask worker {cluster.scheduler}"
+        f" --name {name}"
+    )
 
 
 def _check_versions(
