@@ -97,25 +97,46 @@ class Once(Generic[Result]):
 
     def __call__(self, *arguments: Any) -> Result:
         """Return the function's result."""
-        key: list[Any] = []
-        for argument in arguments:
-            if not isinstance(argument, np.ndarray):
-                key.append(argument)
-            elif argument.nbytes <= _LARGEST:
-                key += argument.dtype, argument.shape, argument.tobytes()
-            elif is_constant(argument):
-                key += argument.dtype, argument.shape, argument.strides
-                key += argument.__array_interface__["data"], weakref.ref(_owner(argument))
-            else:
-                return self._function(*arguments)
-        for asked, answer in tuple(self._calls):
+        key = _key(arguments)
+        found = self._found(key)
+        return self._noted(key, self._function(*arguments)) if found is None else found
+
+    def known(self, *arguments: Any) -> Result | None:
+        """Return the result of such a call, if it is remembered."""
+        return self._found(_key(arguments))
+
+    def remember(self, result: Result, *arguments: Any) -> None:
+        """Remember the result of a call, as the function would have returned it."""
+        self._noted(_key(arguments), result)
+
+    def _found(self, key: list[Any] | None) -> Result | None:
+        for asked, answer in () if key is None else tuple(self._calls):
             if asked == key:
                 if (known := answer()) is not None:
                     return known
                 self._repeated = True
-        result = self._function(*arguments)
-        self._calls.appendleft((key, _remembered(result, self._repeated)))
+        return None
+
+    def _noted(self, key: list[Any] | None, result: Result) -> Result:
+        if key is not None:
+            self._calls.appendleft((key, _remembered(result, self._repeated)))
         return result
+
+
+def _key(arguments: tuple[Any, ...]) -> list[Any] | None:
+    """Return what calls are compared by; None for one that is not remembered."""
+    key: list[Any] = []
+    for argument in arguments:
+        if not isinstance(argument, np.ndarray):
+            key.append(argument)
+        elif argument.nbytes <= _LARGEST:
+            key += argument.dtype, argument.shape, argument.tobytes()
+        elif is_constant(argument):
+            key += argument.dtype, argument.shape, argument.strides
+            key += argument.__array_interface__["data"], weakref.ref(_owner(argument))
+        else:
+            return None
+    return key
 
 
 def _remembered(result: Any, repeated: bool) -> Callable[[], Any]:

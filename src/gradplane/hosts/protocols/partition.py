@@ -39,6 +39,7 @@ class SummedCodes(Protocol):
 Encoding = Deferred[tuple[npt.NDArray[np.uint8], Any]]
 """The codes, and the codec's state after them."""
 _LARGE = 1 << 12  # values
+NO_CODES = np.empty(0, np.uint8)
 
 
 class WorkerPartition:
@@ -69,7 +70,7 @@ class WorkerPartition:
         self.stage = PartitionState.NEW
         self.asked_at = self.sent_at = self.deadline = self.attempts = 0
         self.own_norm = 0  # float32 bits
-        self.codes = np.empty(0, np.uint8)
+        self.codes = NO_CODES
         self._prepared: tuple[int, Encoding] | None = None  # and its norm
         self.packets = np.empty((0, 0), np.uint8)  # payloads of the chunks, once encoded
 

@@ -10,12 +10,13 @@ from gradplane._addresses import Record, Whole, address_of, place_of
 from gradplane._deferred import Deferred
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
+from gradplane.hosts.digest_pool import PooledDigest
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.chunk_table import Ints, Table
 from gradplane.hosts.protocols.common_sums import CommonSums
 from gradplane.hosts.protocols.device_vector import DeviceVector
 from gradplane.hosts.protocols.once import Common, Once
-from gradplane.hosts.protocols.partition import WorkerPartition
+from gradplane.hosts.protocols.partition import NO_CODES, WorkerPartition
 from gradplane.hosts.protocols.results import (
     Floats,
     Reduced,
@@ -43,7 +44,7 @@ class SwitchReduce(Record):
     needs the sums: of a reduce-scatter its part. sums, known: [chunks, lanes] and [chunks], see
     CommonSums; after settle() own sums are 0 where missing. norms: int64[partitions], the workers'
     common norms as float32 bits, -1 where not known. left: chunks that have not ended. gradient,
-    codes: the digests of the vector and of all partitions' codes.
+    codes: the digests of the vector and, once all partitions are encoded, of their codes.
     """
 
     layout = REDUCE
@@ -69,8 +70,8 @@ class SwitchReduce(Record):
         self.ends: Ints = np.array([part.stop - self.first for part in parts], np.int64)
         self.norms: Ints = np.full(len(parts), -1, np.int64)
         self._device = vector if isinstance(vector, DeviceVector) else None
-        self.gradient = Deferred(lambda: "") if self._device else Deferred(_digest_vector, vector)
-        self.codes = Deferred(self._digest_codes)
+        self.gradient = Deferred(lambda: "") if self._device else PooledDigest(vector)
+        self.codes: Deferred[str] | None = None
         # By row: how often the switch was asked about a chunk, and when.
         self.asked: dict[int, tuple[int, int]] = {}
         self._workers = job.workers
@@ -97,6 +98,10 @@ class SwitchReduce(Record):
         self._packets[part.index] = address_of(packets)
         self.sending += 1
         self.rows_of(part)["open"] = 1
+        if self.sending == len(self.parts):
+            self.codes = PooledDigest(*(part.codes for part in self.parts))
+            for part in self.parts:
+                part.codes = NO_CODES  # they are in the packets
 
     def part_of(self, index: int) -> WorkerPartition:
         """Return the partition of a chunk, by its index."""
@@ -130,9 +135,6 @@ class SwitchReduce(Record):
         ]
         return np.array(rows)
 
-    def _digest_codes(self) -> str:
-        return digest(*(part.codes for part in self.parts))
-
     def settle(self) -> None:
         """Keep the sums, which no packet changes any more, once for all workers that have them."""
         if (self.table["count"] == 0).any():  # what others have is 0 here
@@ -159,7 +161,7 @@ class SwitchReduce(Record):
             counts=counts,
             missed=counts.size - int(np.count_nonzero(counts)),
             gradient=self.gradient.get(),
-            codes=self.codes.get(),
+            codes=(self.codes or PooledDigest(*(part.codes for part in self.parts))).get(),
             sums=_digest(*flat),
         )
         if is_integers(self.vector):
@@ -175,7 +177,7 @@ class SwitchReduce(Record):
         return Summed(**vars(replace(reduced, mean=mean)), total=total)
 
 
-_digest, _digest_vector = Once(digest), Once(digest)
+_digest = Once(digest)
 _common_sums = Common()
 
 

@@ -691,7 +691,7 @@ class SwitchWorker:
     def _defer(self, reduce: SwitchReduce, part: WorkerPartition) -> None:
         """Put off what is not needed for packets; the digests once all codes are known."""
         self._deferred += part.deferred()
-        if all(other.stage is PartitionState.SENDING for other in reduce.parts):
+        if reduce.codes is not None:
             self._deferred += reduce.gradient, reduce.codes
 
     def _ask_norm(self, part: WorkerPartition, now: int) -> None:
