@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -211,8 +210,8 @@ def test_another_runs_verdicts(tmp_path: Path) -> None:
     ]
     assert first.link == "h1"
     first, second = experiment(tmp_path, 'file = "run"', 'by = "time"').impairment
-    other = replace(packet(at=4), type="stream", use=7)
-    assert verdicts(first, [other, replace(other, at=5)]) == [None, ("delay", 3)]
+    other = packet(at=4)._replace(type="stream", use=7)
+    assert verdicts(first, [other, other._replace(at=5)]) == [None, ("delay", 3)]
 
 
 def test_packets_that_no_job_sends_are_warned_of(

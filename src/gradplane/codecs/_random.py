@@ -23,7 +23,8 @@ def key(*parts: int | str) -> int:
 
     The usual parts are key(seed, round, worker, purpose).
     """
-    text = "/".join(map(_text, parts))
+    # Called for each packet of an impaired link.
+    text = "/".join([str(part) if type(part) is int else _text(part) for part in parts])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 

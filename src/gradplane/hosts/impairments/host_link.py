@@ -35,12 +35,12 @@ class LatePackets:
 
     def hold(self, send: Send) -> bool:
         """Keep one packet until its slot's quorum has closed; False if it has already."""
-        header, _ = aggregation.parse(send.payload)
-        slot = header.type, header.slot
+        kind, _, round, number = aggregation.identity(send.payload)
+        slot = kind, number
         closed = self._closed.get(slot)
-        if closed is not None and aggregation.ahead(header.round, closed) <= 0:
+        if closed is not None and aggregation.ahead(round, closed) <= 0:
             return False
-        self._held[slot].append((header.round, send))
+        self._held[slot].append((round, send))
         return True
 
     def released(self, payloads: Payloads) -> list[Send]:
@@ -48,16 +48,16 @@ class LatePackets:
         out: list[Send] = []
         for payload in payloads:
             try:
-                header, _ = aggregation.parse(payload)
+                kind, _, closed, number = aggregation.identity(payload)
             except aggregation.WireError:
                 continue
-            if header.type not in _CLOSES:
+            if kind not in _CLOSES:
                 continue
-            slot = _CLOSES[header.type], header.slot
-            if aggregation.ahead(header.round, self._closed.get(slot, header.round)) >= 0:
-                self._closed[slot] = header.round
+            slot = _CLOSES[kind], number
+            if aggregation.ahead(closed, self._closed.get(slot, closed)) >= 0:
+                self._closed[slot] = closed
             held = [
-                (aggregation.ahead(round, header.round), round, send)
+                (aggregation.ahead(round, closed), round, send)
                 for round, send in self._held.pop(slot, [])
             ]
             out += [send for later, _, send in held if later <= 0]

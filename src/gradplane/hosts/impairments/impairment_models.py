@@ -20,8 +20,7 @@ Spec = Mapping[str, Any]
 Ruling = tuple[str, int] | None
 
 
-@dataclass(frozen=True, slots=True)
-class PacketIdentity:
+class PacketIdentity(NamedTuple):
     """A packet's identity, which verdicts depend on; `training_round` is the worker's."""
 
     link: str

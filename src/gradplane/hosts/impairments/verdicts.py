@@ -198,8 +198,8 @@ class Impairments:
         peer = f"{ip}:{port}"
         try:
             if port == aggregation.UDP_PORT:
-                header, _ = aggregation.parse(payload)
-                return "", header.job, AGG_TYPES[header.type - 1], header.round, header.slot
+                packet, job, round, slot = aggregation.identity(payload)
+                return "", job, AGG_TYPES[packet - 1], round, slot
             if payload[:1] == _BOUNDED and len(block := bounded.parse(Payloads.of([payload]))):
                 kind, job, round, slot = block.header[0][["type", "job", "round", "slot"]].item()
                 return peer, job, BLOCK_TYPES[kind - 1], round, slot

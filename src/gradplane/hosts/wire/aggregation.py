@@ -69,7 +69,7 @@ class Type(IntEnum):
     QUESTION = 9  # from a lower switch: the result, if it is there
 
 
-_TYPES = frozenset(Type)
+_TYPES: dict[int, Type] = {int(kind): kind for kind in Type}
 UPWARDS = (Type.NORM, Type.INDICES, Type.PARTIAL, Type.QUESTION)
 """What is sent to a parent."""
 
@@ -157,6 +157,26 @@ def lives_ahead(epoch: int, other: int) -> int:
 
 def parse(payload: bytes) -> tuple[Header, bytes]:
     """Return header and body of a UDP payload; WireError names the wrong field."""
+    kind, fields = _checked(payload)
+    _, flags, job, worker, slot, passed, sum_bits, round, bitmap, norm = fields[:10]
+    count, epoch, code_bits, _ = fields[10:]
+    start = header_size(payload)
+    path, body = int.from_bytes(payload[HEADER_SIZE:start], "big"), payload[start:]
+    if flags & REPEATS and (whole := body_size(kind, sum_bits, code_bits)):
+        unit = body or payload[BITMAP_AT : BITMAP_AT + REPEATED]
+        body = unit * (whole // len(unit))
+    place = (kind, job, worker, slot, round, sum_bits, norm, bitmap, flags, passed)
+    return Header(*place, count, epoch, code_bits, path), body
+
+
+def identity(payload: bytes) -> tuple[Type, int, int, int]:
+    """Return type, job, round and slot of a UDP payload; WireError where parse() raises it."""
+    kind, fields = _checked(payload)
+    return kind, fields[2], fields[7], fields[4]
+
+
+def _checked(payload: bytes) -> tuple[Type, tuple[int, ...]]:
+    """Return type and fields of a UDP payload; WireError names the wrong one."""
     if payload and payload[0] >> 4 != VERSION:
         raise WireError(f"version {payload[0] >> 4}, known is {VERSION}")
     start = header_size(payload) if len(payload) > 1 else HEADER_SIZE
@@ -165,23 +185,17 @@ def parse(payload: bytes) -> tuple[Header, bytes]:
     if checksum(payload):
         raise WireError("the header's checksum is wrong: it was damaged on the way")
     fields = _HEADER.unpack_from(payload)
-    first, flags, job, worker, slot, passed, sum_bits, round, bitmap, norm = fields[:10]
-    count, epoch, code_bits, _ = fields[10:]
-    if first & 15 not in _TYPES:
+    first, flags, sum_bits, code_bits = fields[0], fields[1], fields[6], fields[12]
+    if (kind := _TYPES.get(first & 15)) is None:
         raise WireError(f"type {first & 15}, known are 1 to {max(Type)}")
     if sum_bits not in LANES:
         raise WireError(f"sum_bits {sum_bits}, known are {', '.join(map(str, LANES))}")
     if code_bits not in CODE_WIDTHS:
         raise WireError(f"code_bits {code_bits}, known are {', '.join(map(str, CODE_WIDTHS))}")
-    kind = Type(first & 15)
-    path, body = int.from_bytes(payload[HEADER_SIZE:start], "big"), payload[start:]
-    if len(body) != (expected := body_size(kind, sum_bits, code_bits, flags)):
-        raise WireError(f"{kind.name}: {len(body)} bytes after the header, expected {expected}")
-    if flags & REPEATS and (whole := body_size(kind, sum_bits, code_bits)):
-        unit = body or payload[BITMAP_AT : BITMAP_AT + REPEATED]
-        body = unit * (whole // len(unit))
-    place = (kind, job, worker, slot, round, sum_bits, norm, bitmap, flags, passed)
-    return Header(*place, count, epoch, code_bits, path), body
+    size, expected = len(payload) - start, body_size(kind, sum_bits, code_bits, flags)
+    if size != expected:
+        raise WireError(f"{kind.name}: {size} bytes after the header, expected {expected}")
+    return kind, fields
 
 
 def passes(sum_bits: int) -> int:
