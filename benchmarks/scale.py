@@ -1,9 +1,9 @@
 """Measure jobs of many workers: python benchmarks/scale.py [ROW ...].
 
 Simulated: a round of experiments/thc-1024.toml, beside its bare work: the codecs' encoding and
-decoding of all workers, and as many passes through a switch, run alone in the same process. The
-goal is a time of at most 1.3 times the bare work, divided among the cores. Each row is a process of
-its own, as its memory is measured, too.
+decoding of all workers, and all passes through switches, with the copies of results that these
+send, run alone in the same process. The goal is a time of at most 1.3 times the bare work, divided
+among the cores. Each row is a process of its own, as its memory is measured, too.
 
 Mininet: the rounds a second of 128 workers in 4 racks with 10^4 values, through the switches beside
 a parameter server, on links of 25 Mbit/s and on links without a rate.
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,8 @@ from gradplane.topologies.sim.sim_network import SimNetwork
 
 FILE = Path(__file__).parent.parent / "experiments" / "thc-1024.toml"
 CORES = len(os.sched_getaffinity(0))
-CHUNKS = 64
-"""The packets that each worker of a leaf sends while its passes are timed."""
+USES = 3
+"""How often each slot is used while passes are timed, after once before."""
 
 
 @dataclass
@@ -62,12 +62,12 @@ def simulated(*settings: str) -> None:
     """Print the times of a round, and of its bare work."""
     few = ("topology.workers=8", "topology.leaves=2", "job.data.rows=8")
     _round([*settings, *few])  # kernels are compiled, or read
-    took, workers = _round(settings), 0
+    took = _round(settings)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     deployment = load_deployment(FILE, settings)
     workers = deployment.jobs[0].config.workers
     coding, switching = _coding(deployment), _switching(deployment)
     bare = coding + switching
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
         f"simulated, {workers:,} workers: a round takes {took.wall:.2f} s and"
         f" {took.cpu:.2f} s of {CORES} processors; bare: codecs {coding:.2f} s, passes"
@@ -119,38 +119,54 @@ def _coding(deployment: Deployment) -> float:
 
 
 def _switching(deployment: Deployment) -> float:
-    """Return the processor time of all passes through switches, each as one through a leaf."""
-    job, took = deployment.jobs[0].config, Times()
-    passes = aggregation.passes(job.transport.sum_bits)
-    with SimNetwork(deployment.topology, deployment.switch_config(None)) as net:
-        configure(net.switch_addresses["s1"], deployment.pipelines["s1"], deployment.setups["s1"])
-        switch = net._fabric.switches["s1"].running
-        packets = pack(*_packets(deployment))
-        with took.measured():
-            switch.process_buffer(*packets)
-    each = took.cpu / (len(packets[0]) * passes)
+    """Return the processor time of all passes through switches."""
+    job, network, took = deployment.jobs[0].config, deployment.topology, Times()
+    with SimNetwork(network, deployment.switch_config(None)) as net:
+        for name, address in net.switch_addresses.items():
+            configure(address, deployment.pipelines[name], deployment.setups[name])
+        switches = {name: switch.running for name, switch in net._fabric.switches.items()}
+        for use in range(1 + USES):
+            waiting, results = _packets(deployment, use * job.transport.slots), 0
+            while waiting:
+                left: dict[str, list[tuple[int, bytes]]] = {}
+                for name, arrivals in waiting.items():
+                    packets, ends = pack(*zip(*arrivals, strict=True)), network.ports(name)
+                    with took.measured() if use else nullcontext():
+                        ports, data, offsets, _ = switches[name].process_buffer(*packets)
+                    whole, at = data.tobytes(), offsets.tolist()
+                    for i, port in enumerate(ports.tolist()):
+                        node, end = ends[port].other_end(name)
+                        if node in switches:
+                            left.setdefault(node, []).append((end, whole[at[i] : at[i + 1]]))
+                        else:
+                            results += 1
+                waiting = left
+            assert results == job.transport.slots * job.workers, f"{results} results"
     lanes = summed_codec(job).lanes(deployment.jobs[0].values)
     chunks = -(-lanes // aggregation.LANES[job.transport.sum_bits])
-    return each * chunks * ((job.workers + len(job.leaves)) * passes + len(job.leaves))
+    return took.cpu * chunks / (USES * job.transport.slots)
 
 
-def _packets(deployment: Deployment) -> tuple[list[int], list[bytes]]:
-    """Return the ports and frames of CHUNKS chunks of the first leaf's workers."""
+def _packets(deployment: Deployment, first: int) -> dict[str, list[tuple[int, bytes]]]:
+    """Return what workers send of a chunk for each slot, from `first` on: ports and frames, in the
+    order of the chunks, by the switch that gets them."""
     job, network = deployment.jobs[0].config, deployment.topology
-    lanes = CHUNKS * aggregation.LANES[job.transport.sum_bits]
+    slots, ip_port = job.transport.slots, job.addresses.aggregator
+    lanes = slots * aggregation.LANES[job.transport.sum_bits]
     codes = np.random.default_rng(1).integers(0, 16, lanes, dtype=np.uint8)
-    found: list[tuple[int, int, bytes]] = []
-    for worker in job.leaves[0]:
-        host = deployment.jobs[0].members[worker]
-        port = network.attachment(host.name)[1]
+    found: dict[str, list[list[tuple[int, bytes]]]] = {}
+    for worker, host in enumerate(deployment.jobs[0].members):
+        switch, port = network.attachment(host.name)
         maker = SwitchPackets(job, worker, None)  # type: ignore[arg-type]
         source = frames.Address(host.mac, host.ip, job.addresses.worker_addresses[worker][1])
-        ip, udp = job.addresses.aggregator
-        to = frames.Address(network.arp[ip], ip, udp)
-        for number, payload in enumerate(maker.indices(0, codes, 0x3F800000)):
-            found.append((number, port, frames.build(source, to, payload.tobytes(), 0)))
-    found.sort(key=lambda packet: packet[0])
-    return [port for _, port, _ in found], [frame for _, _, frame in found]
+        to = frames.Address(network.arp[ip_port[0]], *ip_port)
+        payloads = maker.indices(first, codes, 0x3F800000)
+        sent = [(port, frames.build(source, to, each.tobytes(), 0)) for each in payloads]
+        found.setdefault(switch, []).append(sent)
+    return {
+        switch: [packet for chunk in zip(*workers, strict=True) for packet in chunk]
+        for switch, workers in found.items()
+    }
 
 
 def mininet(*links: str) -> None:

@@ -246,6 +246,7 @@ class CompiledEvents:
         """Cancel all events."""
         self._calls.clear()
         self._words[at.EVENTS] = self._words[at.LEAVES_COUNT] = 0
+        self._memory.table(at.CHANNELS)[:, at.LAST] = -1
         self._memory.free_packets()
 
     def step(self, until: int | None = None) -> bool:
@@ -366,7 +367,7 @@ class CompiledEvents:
 
     def _add_channel(self, rate: int | None, delay: int, limit: int, ends: list[int]) -> int:
         ring = self._memory.add_ring(limit)
-        row = [rate or 0, delay, limit, ring, 0, 0, 0, 0, 0, *ends, 0]
+        row = [rate or 0, delay, limit, ring, 0, 0, 0, 0, 0, *ends, 0, -1]
         return self._memory.append(at.CHANNELS, row)
 
     def connect_host(self, host: int, channel: int) -> None:

@@ -259,7 +259,8 @@ def send(words, number, packet):  # type: ignore[no-untyped-def]
         channel[at.DROPPED] += 1
         release(words, packet)
         return
-    size = _table(words, at.PACKETS, at.PACKET_COLUMNS)[packet, at.SIZE]
+    packets = _table(words, at.PACKETS, at.PACKET_COLUMNS)
+    size = packets[packet, at.SIZE]
     channel[at.SENT] += 1
     channel[at.BYTES] += size
     end = now
@@ -272,7 +273,42 @@ def send(words, number, packet):  # type: ignore[no-untyped-def]
     leaving[place if place < limit else place - limit] = end
     channel[at.WAITING] += 1
     channel[at.PEAK] = max(channel[at.PEAK], waiting + 1)
-    push(words, end + channel[at.DELAY], at.ARRIVE | number << 8, packet)
+    packets[packet, at.NEXT] = -1
+    if channel[at.LAST] < 0:
+        push(words, end + channel[at.DELAY], at.ARRIVE | number << 8, packet)
+    else:
+        words[at.ORDER] += 1
+        packets[packet, at.ARRIVES] = end + channel[at.DELAY]
+        packets[packet, at.ARRIVAL] = words[at.ORDER]
+        packets[channel[at.LAST], at.NEXT] = packet
+    channel[at.LAST] = packet
+
+
+@njit(cache=True, nogil=True)
+def _pop_arrival(words, channel, packet):  # type: ignore[no-untyped-def]
+    """Remove the heap's first event, an arrival, whose place the channel's next one takes."""
+    packets = _table(words, at.PACKETS, at.PACKET_COLUMNS)
+    following = packets[packet, at.NEXT]
+    if following < 0:
+        channel[at.LAST] = -1
+        _pop(words)
+        return
+    heap = _table(words, at.HEAP, at.HEAP_COLUMNS)
+    time, created = packets[following, at.ARRIVES], packets[following, at.ARRIVAL]
+    what, count, hole = heap[0, at.WHAT], words[at.EVENTS], 0
+    while True:
+        child = 2 * hole + 1
+        if child >= count:
+            break
+        if child + 1 < count and _before(heap, child + 1, child):
+            child += 1
+        earlier = heap[child, at.TIME] < time
+        if not earlier and (heap[child, at.TIME] > time or heap[child, at.CREATED] > created):
+            break
+        _move(heap, hole, child)
+        hole = child
+    heap[hole, at.TIME], heap[hole, at.CREATED] = time, created
+    heap[hole, at.WHAT], heap[hole, at.SUBJECT] = what, following
 
 
 # Switches
@@ -509,7 +545,7 @@ def _run(words):  # type: ignore[no-untyped-def]
         channel = channels[number]
         dest = channel[at.DEST]
         if channel[at.DEST_KIND] == at.TO_HOST:
-            _pop(words)
+            _pop_arrival(words, channel, subject)
             words[at.NOW] = time
             if not _taken(words, dest, subject):
                 words[at.WHO], words[at.REF] = dest, subject
@@ -518,7 +554,7 @@ def _run(words):  # type: ignore[no-untyped-def]
         if not switches[dest, at.READY]:
             words[at.WHO] = dest
             return at.PREPARE
-        _pop(words)
+        _pop_arrival(words, channel, subject)
         words[at.NOW] = time
         port = channel[at.DEST_PORT] if channel[at.DEST_KIND] == at.TO_SWITCH else -1
         reason = _run_pass(words, dest, port, subject)

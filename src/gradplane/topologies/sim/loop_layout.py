@@ -28,19 +28,22 @@ TIME, CREATED, WHAT, SUBJECT = range(4)
 HEAP_COLUMNS: Final = 4
 ARRIVE, LEAVE, CALL = range(3)
 
-# PACKETS: what a buffer holds; NEXT chains the packets of a LEAVE, and the free ones. PORT: where
-# it leaves a switch, RECIRCULATE for a further pass. The others are those of a pass: see
-# `gradplane.switch.runtime.packet_passes`.
-SIZE, NEXT, PORT, KIND, IN_PORT, PASSES, HAS_META = range(7)
+# PACKETS: what a buffer holds; NEXT chains the packets of a LEAVE, those on their way in a channel,
+# and the free ones. PORT: where it leaves a switch, RECIRCULATE for a further pass. Of one in a
+# channel behind another ARRIVES and ARRIVAL are its event's TIME and CREATED. The others are those
+# of a pass: see `gradplane.switch.runtime.packet_passes`.
+SIZE, NEXT, PORT, KIND, IN_PORT, PASSES, HAS_META, ARRIVAL = range(8)
+ARRIVES: Final = PORT
 PACKET_COLUMNS: Final = 8
 RECIRCULATE: Final = -1
 
 # CHANNELS: as `channel.Channel`. RING: where its row of LEAVING begins, which has LIMIT places and
 # holds WAITING times from FIRST on. DEST: what it delivers to: a host's, a switch's number. PEAK:
-# the most that WAITING has been since PEAK was last read.
+# the most that WAITING has been since PEAK was last read. LAST: the packet that was sent last and
+# has not arrived, -1 for none; of those on their way the first alone is in the heap.
 (RATE, DELAY, LIMIT, RING, FIRST, WAITING, SENT, BYTES, DROPPED, DEST_KIND, DEST, DEST_PORT,
- PEAK) = range(13)  # fmt: skip
-CHANNEL_COLUMNS: Final = 13
+ PEAK, LAST) = range(14)  # fmt: skip
+CHANNEL_COLUMNS: Final = 14
 TO_HOST, TO_SWITCH, TO_NEXT_PASS = range(3)
 
 # SWITCHES: as `gradplane.switch.runtime.packet_passes.NativePass`; READY: 1 while native passes are
