@@ -380,17 +380,18 @@ class SwitchWorker:
         if times:
             return asked_at + (wait << times - 1)
         sent_at = int(reduce.table["sent_at"][index])
-        if self._together(reduce, index):
+        if index < self._at_once(reduce):
             heard = int(reduce.table["at"][:index].max(initial=0))
             if heard > sent_at:
                 return heard + self._least
         return sent_at + wait
 
-    def _together(self, reduce: SwitchReduce, index: int) -> bool:
-        """Return whether all workers send this chunk and those before it at once, in their order:
-        none has to wait for its chain."""
-        at_once = min(self._transport.window, int(reduce.ends[0]))
-        return index < at_once and len(self._sizes) == 1 and self._window is None
+    def _at_once(self, reduce: SwitchReduce) -> int:
+        """Return how many of the first chunks all workers send at once, in their order: none has to
+        wait for its chain."""
+        if len(self._sizes) > 1 or self._window is not None:
+            return 0
+        return min(self._transport.window, int(reduce.ends[0]))
 
     def _ask(self, reduce: SwitchReduce, indices: Iterable[Any], now: int) -> None:
         """Ask the switch for the states of these chunks' slots."""
@@ -742,7 +743,7 @@ class SwitchWorker:
         if self._lossy:
             self._catch_up(int(results.parsed[:, NUMBER].max()), now)
 
-    # The status of a slot, for the log and about a reduce's last chunk
+    # The status of a slot, for the log and about chunks that may be lost
 
     def _answered(self, results: Results, now: int) -> None:
         for number, workers, bitmap, _ in results.parsed[:, NUMBER:].tolist():
@@ -761,12 +762,13 @@ class SwitchWorker:
         """Return whether a sum is not waited for, as the switch had only the packets of the workers
         `here`, a bitmap, when it was asked.
 
-        This worker's went before the question: what is missing of it is lost. So are those of the
+        This worker's went before the question: if it is missing, it is lost. So are those of the
         workers that another result of the batch has; the others are late, as results leave without
         them, and had a round trip more."""
-        alone = self._job.quorum == self._job.workers and not here >> self._worker & 1
-        batch = reduce.table[: min(self._transport.window, int(reduce.ends[0]))]
-        return alone or (self._together(reduce, index) and bool(batch["count"].any()))
+        if self._job.quorum == self._job.workers and not here >> self._worker & 1:
+            return True
+        batch = self._at_once(reduce)
+        return index < batch and bool(reduce.table["count"][:batch].any())
 
     # The timer
 
