@@ -5,9 +5,11 @@ import os
 import re
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -140,6 +142,44 @@ def test_losses_of_the_experiment_change_nothing():
     assert all(packets > clean[0][1] for _, packets in lossy)
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_gathers_and_broadcasts_are_exact_under_losses(scheme):
+    """Beside a reduce, several at once, and counted."""
+    impairments = (complete({"model": "bernoulli", "rate": 0.05, "seed": 7}),)
+    parts = [Random(worker).randbytes(30_000) for worker in range(3)]
+
+    def program(reducer):
+        part, started = parts[reducer.rank], reducer.start(np.ones(3000, np.float32))
+        flying = [reducer.gather(part, source) for source in (None, 2, None, 0)]
+        found = [each.result() for each in flying]
+        assert started.result().missed == 0
+        return found, reducer.take_traffic().payload_up
+
+    for found, sent in together(loopback_job(scheme, 3), program, impairments=impairments):
+        assert found == [parts, parts[2:], parts, parts[:1]]
+        assert sent > 4 * 30_000
+
+
+def test_gathers_that_cannot_be():
+    def program(reducer):
+        for source in (-1, 2):
+            with pytest.raises(ReducerError, match=f"^source = {source}: it must be from 0 to 1$"):
+                reducer.gather(b"part", source)
+        if reducer.rank:
+            time.sleep(2)
+            return "", ""
+        waiting = reducer.start(np.ones(3, np.float32))
+        late = reducer.gather(b"part", timeout=0.5)
+        with pytest.raises(ReducerTimeout) as raised:
+            late.result()
+        return str(raised.value), str(waiting.exception())
+
+    (first, other), _ = together(loopback_job("ring", 2), program)
+    assert first.endswith("worker 0, gather 0: not done after 0.5 s; it waits for the parts of"
+                          " workers 1: do all workers make the same gathers?")  # fmt: skip
+    assert other == first
+
+
 def integers(workers, kind):
     """Return vectors of all magnitudes, whose sums overflow here and there."""
     info, rng = np.iinfo(kind), np.random.default_rng(3)
@@ -159,12 +199,15 @@ def test_integers_are_summed_exactly(scheme, kind):
     def program(reducer):
         plain = reducer.start(ys[reducer.rank])
         found = [reducer.start(xs[reducer.rank].reshape(30, 100)) for _ in range(2)]
-        return [each.result().sum for each in found], plain.result().mean
+        scattered = reducer.start(xs[reducer.rank].reshape(30, 100), None, scattered=True)
+        sums = [each.result().sum for each in found]
+        own = np.split(scattered.result().sum, 3)[reducer.rank]
+        return sums, np.array_equal(own, np.split(total, 3)[reducer.rank]), plain.result().mean
 
     job = loopback_job(scheme, 3, timeout_ns=50_000_000, **codec)
     total = xs.sum(axis=0, dtype=kind).reshape(30, 100)
-    for sums, mean in together(job, program, impairments=impairments):
-        assert all(np.array_equal(found, total) and found.dtype == kind for found in sums)
+    for sums, own, mean in together(job, program, impairments=impairments):
+        assert own and all(np.array_equal(found, total) and found.dtype == kind for found in sums)
         assert error(mean, ys) < 0.2
 
 

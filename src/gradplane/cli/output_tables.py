@@ -146,6 +146,8 @@ def torchrun(values: dict[str, Any]) -> Table:
     table.add_row("seconds", f"{values['seconds']:.1f}")
     table.add_row("ranks", f"{values['ranks']}")
     table.add_row("buckets reduced by a rank", f"{values['reduces']:,}")
+    if gathers := values.get("gathers"):
+        table.add_row("gathers and broadcasts of a rank", f"{gathers:,}")
     if restarts := values.get("restarts"):
         lost = sum(line["lost"] for line in restarts)
         table.add_row("restarts", f"{len(restarts)}")

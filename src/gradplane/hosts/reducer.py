@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,9 @@ from gradplane.hosts.drivers.worker_reducers import SwitchReducer, WorkerReducer
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, PortTraffic
 from gradplane.hosts.protocols.actions import Deliver, Failed
 from gradplane.hosts.protocols.device_vector import DeviceVector
+from gradplane.hosts.protocols.gathering import MOST, Gathered, Gathering
 from gradplane.hosts.protocols.job_codec import keeps_sums, parts, pull_codec, push_codec
+from gradplane.hosts.protocols.messages import GATHER_KINDS
 from gradplane.hosts.protocols.once import is_constant
 from gradplane.hosts.protocols.phases import Phase
 from gradplane.hosts.protocols.results import (
@@ -96,6 +99,16 @@ class _Flight:
     watch: "Callable[[Phase], None] | None"
 
 
+@dataclass
+class _Gather:
+    """An all-gather, or a broadcast of `source`, that has not been delivered."""
+
+    future: "Future[list[bytes]]"
+    source: int | None
+    started: int
+    timer: Any
+
+
 class Reducer:
     """One worker of a running job; a context manager.
 
@@ -114,6 +127,8 @@ class Reducer:
         self._lock = threading.Lock()  # of the order of calls
         self._tickets = self._rounds = 0
         self._flights: dict[int, _Flight] = {}
+        self._gathers: dict[int, _Gather] = {}
+        self._gathers_begun = 0
         self._broken: Exception | None = None
         self._closed = False
         self._loop = SocketThread(config.ip, self._fail, config.log)
@@ -127,9 +142,11 @@ class Reducer:
             trip=config.job.transport.stream_trip_ns,
             about=about(config),
         )
-        stream = LocalPort.of_stream(self._machines)
-        self._link.ports[stream_port] = stream
-        self._reducer = kind(config, self._loop.env, self._link, self._machines, stream)
+        self._stream = LocalPort.of_stream(self._machines)
+        self._link.ports[stream_port] = self._stream
+        self._reducer = kind(config, self._loop.env, self._link, self._machines, self._stream)
+        self._gathering = Gathering(config.job, config.worker)
+        self._machines.route(GATHER_KINDS, self._gathering.receive)
         self._reducer.machine.watch = self._entered
         for port in self._link.ports:
             fast = self._link.fast_results(port)
@@ -214,6 +231,27 @@ class Reducer:
         """Return the mean of all workers' x; see start()."""
         return self.start(x, tensor).result().mean
 
+    def gather(
+        self, part: bytes, source: int | None = None, timeout: float | None = None
+    ) -> "Future[list[bytes]]":
+        """Begin to give all workers each other's parts, as they are; the future gets these, in the
+        workers' order, or ReducerError.
+
+        The parts go from host to host, and no switch adds anything. All workers begin the same
+        gathers in the same order, with parts of the same size. source: only this worker's part is
+        given to the others, and comes alone. timeout: seconds; None: the reducer's.
+        """
+        if len(part) > MOST:
+            raise ReducerError(f"a part of {len(part):,} bytes: at most {MOST:,}, so cut it")
+        if source is not None and not 0 <= source < self.workers:
+            raise ReducerError(f"source = {source}: it must be from 0 to {self.workers - 1}")
+        if self._closed:
+            raise ReducerError("the reducer is closed: open another")
+        future: Future[list[bytes]] = Future()
+        with self._lock:
+            self._loop.call(lambda: self._begin_gather(bytes(part), source, timeout, future))
+        return future
+
     def begin_round(self) -> None:
         """Begin a round, for which the host's impairments may choose new stragglers.
 
@@ -283,21 +321,20 @@ class Reducer:
         scattered: bool,
     ) -> None:
         if self._broken is not None:
-            future.set_exception(
-                ReducerError(f"an earlier reduce failed ({self._broken}): open another reducer")
-            )
+            future.set_exception(self._earlier_failure())
             return
         if self._rounds == 0:
             self._next_round()
         env, ticket = self._loop.env, self._tickets
+        vector: Any = x if isinstance(x, DeviceVector) else x.reshape(-1)
+        if is_integers(x):
+            given, vector = vector, self._reducer.of_integers(vector)
+            scattered = scattered and vector is given  # limbs of a value are not in one part
         if tensor is None:  # the same number on all workers, as messages carry it
             first, end = (CUT, 2**16) if scattered else (TRANSIENT, SCATTERED)
             tensor = first + ticket % (end - first)
         now = env.now()
         timer = env.call_at(now + round(self._timeout * 1e9), lambda: self._late(ticket))
-        vector: Any = x if isinstance(x, DeviceVector) else x.reshape(-1)
-        if is_integers(x):
-            vector = self._reducer.of_integers(vector)
         file = None if isinstance(x, DeviceVector) else self._vectors
         kept = None if file is None else file.append(vector)
         self._flights[ticket] = _Flight(future, x, tensor, now, timer, kept, watch)
@@ -311,6 +348,20 @@ class Reducer:
         except Exception as error:
             self._fail(error)
         self._tickets += 1
+
+    def _begin_gather(
+        self, part: bytes, source: int | None, timeout: float | None, future: "Future[list[bytes]]"
+    ) -> None:
+        if self._broken is not None:
+            future.set_exception(self._earlier_failure())
+            return
+        ticket, now = self._gathers_begun, self._loop.env.now()
+        seconds = self._timeout if timeout is None else timeout
+        late = partial(self._late_gather, ticket, seconds)
+        timer = self._loop.env.call_at(now + round(seconds * 1e9), late)
+        self._gathers[ticket] = _Gather(future, source, now, timer)
+        self._gathers_begun += 1
+        self._machines.perform(self._gathering.begin(ticket, part, source))
 
     @property
     def _name(self) -> str:
@@ -373,6 +424,9 @@ class Reducer:
             flight.watch(phase)
 
     def _deliver(self, delivered: Deliver) -> None:
+        if isinstance(delivered.result, Gathered):
+            self._deliver_parts(delivered.ticket, delivered.result)
+            return
         flight = self._flights.pop(delivered.ticket, None)
         if flight is None:  # it failed before
             return
@@ -380,6 +434,25 @@ class Reducer:
         reduced: Reduced = delivered.result
         self._record(delivered.ticket, flight, reduced)
         flight.future.set_result(self._result(flight.given, reduced))
+
+    def _deliver_parts(self, ticket: int, gathered: Gathered) -> None:
+        gather = self._gathers.pop(ticket, None)
+        if gather is None:  # it failed before
+            return
+        gather.timer.cancel()
+        self._loop.env.record(
+            "gather",
+            job=self.config.job.number,
+            worker=self.rank,
+            ticket=ticket,
+            source=gather.source,
+            bytes=len(gathered.parts[0]),
+            iteration=self._rounds - 1,
+            started=gather.started,
+            finished=self._loop.env.now(),
+            **vars(self._new_traffic(self._stream)),
+        )
+        gather.future.set_result(list(gathered.parts))
 
     def _result(self, given: npt.NDArray[Any] | DeviceVector, reduced: Reduced) -> Result:
         """Return the result of a vector that was given."""
@@ -393,13 +466,14 @@ class Reducer:
         return Result(mean, self.workers, reduced.missed, total)
 
     def _all_traffic(self) -> PortTraffic:
-        self._new_traffic()
+        for port in {self._reducer.port, self._stream}:
+            self._new_traffic(port)
         taken, self._traffic = self._traffic, PortTraffic()
         return taken
 
-    def _new_traffic(self) -> PortTraffic:
-        """Return the traffic since the last record."""
-        new = self._reducer.port.take_traffic()
+    def _new_traffic(self, port: LocalPort) -> PortTraffic:
+        """Return a port's traffic since the last record."""
+        new = port.take_traffic()
         for key, count in vars(new).items():
             setattr(self._traffic, key, getattr(self._traffic, key) + count)
         return new
@@ -423,12 +497,12 @@ class Reducer:
             mean="" if isinstance(flight.given, DeviceVector) else digest(reduced.mean),
             codec=reduced.codec_ns,
             reduce=reduced.reduce_ns,
-            **vars(self._new_traffic()),
+            **vars(self._new_traffic(self._reducer.port)),
         )
 
     def _gone(self, failure: Failed) -> None:
         ip, port = failure.peer
-        if self._flights:
+        if self._flights or self._gathers:
             self._fail(ReducerError(f"{self._who}: {ip}:{port}: {failure.reason}"))
 
     def _late(self, ticket: int) -> None:
@@ -440,6 +514,18 @@ class Reducer:
             )
         )
 
+    def _late_gather(self, ticket: int, seconds: float) -> None:
+        missing = ", ".join(map(str, self._gathering.missing(ticket)))
+        self._fail(
+            ReducerTimeout(
+                f"{self._who}, gather {ticket}: not done after {seconds:g} s; it waits for the"
+                f" parts of workers {missing}: do all workers make the same gathers?"
+            )
+        )
+
+    def _earlier_failure(self) -> ReducerError:
+        return ReducerError(f"an earlier reduce failed ({self._broken}): open another reducer")
+
     @property
     def _who(self) -> str:
         return f"host {self.config.name}, worker {self.rank}"
@@ -447,9 +533,11 @@ class Reducer:
     def _fail(self, error: Exception) -> None:
         self._broken = self._broken or error
         flights, self._flights = self._flights, {}
-        for flight in flights.values():
-            flight.timer.cancel()
-            flight.future.set_exception(error)
+        gathers, self._gathers = self._gathers, {}
+        under_way: list[_Flight | _Gather] = [*flights.values(), *gathers.values()]
+        for one in under_way:
+            one.timer.cancel()
+            one.future.set_exception(error)
 
 
 def _vector_file(config: HostConfig) -> VectorFile | None:

@@ -81,11 +81,13 @@ class Exchange:
         is rounded towards 0. See mean().
         """
         if tensor.dtype in INTEGERS:
-            return self._integers(tensor, mean)
+            return self._integers(tensor, mean, scattered)
         factor = 1.0 if mean else float(self.reducer.workers)
         return self.mean(tensor, number, factor, scattered)
 
-    def _integers(self, tensor: torch.Tensor, mean: bool) -> torch.futures.Future[torch.Tensor]:
+    def _integers(
+        self, tensor: torch.Tensor, mean: bool, scattered: bool
+    ) -> torch.futures.Future[torch.Tensor]:
         filled, shown = _future(tensor.device), ranges()
         values = tensor.detach().to(INTEGERS[tensor.dtype]).contiguous().cpu().numpy()
 
@@ -100,7 +102,7 @@ class Exchange:
             except Exception as error:  # which nobody else would see, and wait() would not end
                 filled.set_exception(_placed(error, tensor, None))
 
-        self.reducer.start(values, None, shown).add_done_callback(take)
+        self.reducer.start(values, None, shown, scattered).add_done_callback(take)
         future: torch.futures.Future[torch.Tensor] = filled
         return future
 

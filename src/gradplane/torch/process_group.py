@@ -1,4 +1,5 @@
-"""A back end of torch.distributed: sums and means by the network, everything else by gloo.
+"""A back end of torch.distributed: sums, means, all-gathers and broadcasts by the network, all else
+by gloo.
 
     torch.distributed.init_process_group("gradplane")
     torch.distributed.all_reduce(gradient, op=torch.distributed.ReduceOp.AVG)
@@ -21,6 +22,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from gradplane.hosts.protocols.gathering import MOST
+from gradplane.hosts.reducer import ReducerTimeout
 from gradplane.torch.exchange import Exchange, FallbackWarning
 from gradplane.torch.membership import member
 from gradplane.torch.stand_ins import replaced
@@ -44,6 +47,9 @@ class NetworkGroup(dist.ProcessGroup):
     cannot take goes through gloo, with a FallbackWarning for each type; so does a reduce in a group
     of some of the ranks, with one for each group, and, without a warning, other operations and
     other collectives. Each reduce by the network is a round for stragglers.
+
+    `all_gather`, `all_gather_into_tensor` and `broadcast` of the CPU's tensors in a group of all
+    ranks go by the hosts' streams, bit for bit, under the impairments of reduces; others by gloo.
     """
 
     def __init__(self, store: Any, rank: int, size: int, timeout: datetime.timedelta) -> None:
@@ -51,6 +57,7 @@ class NetworkGroup(dist.ProcessGroup):
         the job's workers; it waits until all of them have come so far. Where GRADPLANE_HOOK is
         set, nothing is joined, and gloo does everything."""
         super().__init__(rank, size)  # type: ignore[call-arg]
+        self._seconds = timeout.total_seconds()
         self._store, self._begun = store, 0  # collectives
         self._gloo = _Gloo(store, rank, size, timeout)
         for device in DEVICES:
@@ -121,13 +128,74 @@ class NetworkGroup(dist.ProcessGroup):
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced  # type: ignore[assignment]
 
-    def all_gather_single_coalesced(self, outputs: Any, parts: Any, opts: Any = None) -> Any:
-        """Begin gloo's gathering of each tensor, as functional collectives do.
+    def all_gather_single(self, output: Any, part: Any, opts: Any = None) -> Any:
+        """Begin to gather all ranks' tensors of equal size, one behind the other in `output`."""
+        place, size = self._begin("all_gather_into_tensor"), self.size()
+        fits = output.numel() == size * part.numel() and output.is_contiguous()
+        if not (fits and self._carries(part, output)):
+            options = [opts] if opts else []
+            return _Work(self._gloo._allgather_base(output, part, *options), place)
+        return self._gathered(output.view(-1).chunk(size), part, place)
 
-        By hand, as gloo's own is called with Python's lock held; see _through_gloo."""
-        options, pairs = [opts] if opts else [], zip(outputs, parts, strict=True)
-        works = [self._gloo._allgather_base(*pair, *options) for pair in pairs]
-        return _together(works, self._begin("all_gather_into_tensor"))
+    _allgather_base = all_gather_single  # type: ignore[assignment]
+
+    def allgather(self, outputs: Any, parts: Any, opts: Any = None) -> Any:  # type: ignore[override]
+        """Begin to gather all ranks' tensors into a list of tensors."""
+        place = self._begin("all_gather")
+        fits = len(parts) == 1 and all(each.shape == parts[0].shape for each in outputs[0])
+        if not (fits and self._carries(parts[0], *outputs[0])):
+            options = [opts] if opts else []
+            return _Work(self._gloo.allgather(outputs, parts, *options), place)
+        return self._gathered(outputs[0], parts[0], place)
+
+    def broadcast(self, tensors: Any, opts: Any = None, **more: Any) -> Any:  # type: ignore[override]
+        """Begin to give all ranks the tensor of one of them."""
+        place = self._begin("broadcast")
+        listed = [tensors] if isinstance(tensors, torch.Tensor) else tensors
+        source = getattr(opts, "rootRank", more.get("root", opts if type(opts) is int else 0))
+        if not (len(listed) == 1 and self._carries(*listed)):
+            options = [] if opts is None else [opts]
+            return _Work(self._gloo.broadcast(tensors, *options, **more), place)
+        return self._gathered(listed, listed[0], place, source)
+
+    def _carries(self, part: torch.Tensor, *outputs: torch.Tensor) -> bool:
+        """Return whether the hosts' streams take a tensor to others: dense ones of the CPU, of one
+        type."""
+        alike = self._exchange is not None and all(
+            each.device.type == "cpu"
+            and each.layout == torch.strided
+            and each.dtype == part.dtype
+            and not each.is_quantized
+            for each in (part, *outputs)
+        )
+        return alike and 0 < part.nbytes <= MOST
+
+    def _gathered(
+        self, outputs: Any, part: torch.Tensor, place: _Place, source: int | None = None
+    ) -> Any:
+        """Return the work of an all-gather, or of a broadcast, into some tensors."""
+        filled: Any = torch.futures.Future()
+        sent = part.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+
+        def take(answer: Any) -> None:
+            try:
+                with torch.no_grad():
+                    for output, data in zip(outputs, answer.result(), strict=True):
+                        found = torch.frombuffer(bytearray(data), dtype=output.dtype)
+                        output.copy_(found.view(output.shape))
+            except Exception as error:  # which nobody else would see, and wait() would not end
+                filled.set_exception(error)
+            else:
+                filled.set_result(list(outputs))
+
+        answer = self._member.reducer.gather(sent, source, self._seconds)
+        answer.add_done_callback(take)
+        return _Pending(filled, place)
+
+    def all_gather_single_coalesced(self, outputs: Any, parts: Any, opts: Any = None) -> Any:
+        """Begin an all_gather_single of each tensor, as functional collectives do."""
+        works = [self.all_gather_single(*pair, opts) for pair in zip(outputs, parts, strict=True)]
+        return _together(works, _Place(self, "all_gather_into_tensor", self._begun))
 
     allgather_into_tensor_coalesced = all_gather_single_coalesced  # type: ignore[assignment]
 
@@ -189,13 +257,10 @@ def _through_gloo(name: str, shown: str) -> Callable[..., Any]:
 
 
 _GLOOS = {
-    "_allgather_base": "all_gather_into_tensor",
-    "allgather": "all_gather",
     "allreduce_coalesced": "all_reduce of several tensors",
     "alltoall": "all_to_all",
     "alltoall_base": "all_to_all_single",
     "barrier": "barrier",
-    "broadcast": "broadcast",
     "gather": "gather",
     "recv": "",
     "reduce": "reduce",
@@ -205,8 +270,6 @@ _GLOOS = {
 }
 for _name, _shown in _GLOOS.items():
     setattr(NetworkGroup, _name, _through_gloo(_name, _shown))
-# torch's name from 2.13 on
-NetworkGroup.all_gather_single = NetworkGroup._allgather_base  # type: ignore[method-assign]
 
 
 def _operation(opts: Any, more: dict[str, Any]) -> Any:
@@ -226,7 +289,7 @@ class _Place:
     def standing(self, error: RuntimeError) -> RuntimeError:
         """Return the error of a wait; where its time was up, with what the other ranks wait for, as
         all of them write it into the group's store then."""
-        if not _LATE.search(str(error)):
+        if not (isinstance(error, ReducerTimeout) or _LATE.search(str(error))):
             return error
         store, own = self.group._store, self.group.rank()
         others = [rank for rank in range(self.group.size()) if rank != own]

@@ -1,5 +1,5 @@
-"""The messages of the parameter server, the ring, the synchronisation and of workers that join,
-sent by a Stream.
+"""The messages of the parameter server, the ring, the synchronisation, of workers that join and of
+gathers, sent by a Stream.
 
 Every message is a 20-byte header in network order, then a body:
 kind 8, count 8, tensor 16, ticket 32, n 32, bitmap 64.
@@ -36,6 +36,7 @@ class Kind(IntEnum):
     PLANNED = 13  # between workers of a plan: part `count` of a task, `bitmap`, of `tensor`
     AWAIT = 14  # to a newcomer of round `ticket`: is it ready? READY answers
     TOTAL_BLOCK = 15  # within a group: block `count` of n values, summed over all groups in bitmap
+    PART = 16  # to other workers: n bytes of worker `tensor`; count 1: a broadcast's
 
 
 SERVER_KINDS = frozenset({Kind.STAT, Kind.PUSH})
@@ -44,6 +45,10 @@ RING_KINDS = frozenset({Kind.PARTIAL_BLOCK, Kind.WHOLE_BLOCK, Kind.TOTAL_BLOCK})
 SYNC_KINDS = frozenset({Kind.REPORT, Kind.DECISION, Kind.PARAMETERS})
 JOIN_KINDS = frozenset({Kind.JOIN, Kind.STATE, Kind.READY, Kind.AWAIT})
 PLAN_KINDS = frozenset({Kind.PLANNED})
+GATHER_KINDS = frozenset({Kind.PART})
+
+
+HEADER_SIZE = _HEADER.size
 
 
 class MessageError(ValueError):

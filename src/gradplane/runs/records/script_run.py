@@ -36,13 +36,15 @@ def values(folder: Path) -> list[list[Line]]:
 
 @dataclass(frozen=True)
 class HostRecords:
-    """A rank's reduces in order, and the events on its host: what was lost, sent again, waited for.
+    """A rank's reduces and gathers in order, and the events on its host: what was lost, sent again,
+    waited for.
 
     Of a rank that was stopped, what it recorded until then."""
 
     worker: int
     reduces: list[Line]
     events: list[Line]
+    gathers: list[Line]
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -65,7 +67,7 @@ def read(folder: Path) -> tuple[int, list[HostRecords]]:
     found = {}
     for path in (folder / HOSTS).glob("*.json"):
         log = read_lines(path.with_suffix(".jsonl"), unfinished=True)
-        lines = [line for line in log if line["kind"] in ("joined", "reduce", *_EVENTS)]
+        lines = [line for line in log if line["kind"] in ("joined", "reduce", "gather", *_EVENTS)]
         if lines:
             found[path] = lines
     origin = min((lines[0]["origin"] for lines in found.values()), default=0)
@@ -80,24 +82,26 @@ def _host(lines: list[Line], origin: int) -> HostRecords:
             line[key] += later
     reduces = [line for line in lines if line["kind"] == "reduce"]
     events = [line for line in lines if line["kind"] in _EVENTS]
-    return HostRecords(reduces[0]["worker"] if reduces else 0, reduces, events)
+    gathers = [line for line in lines if line["kind"] == "gather"]
+    return HostRecords(reduces[0]["worker"] if reduces else 0, reduces, events, gathers)
 
 
 def reduces(folder: Path, ranks: Sequence[str]) -> dict[str, Any]:
-    """Return the ranks' number, the most reduces of one, the results that all missed, and the
-    verdicts on all hosts' packets. ranks: the names of their hosts."""
+    """Return the ranks' number, the most reduces and gathers of one, the results that all missed,
+    and the verdicts on all hosts' packets. ranks: the names of their hosts."""
     logs = [folder / HOSTS / f"{name}.jsonl" for name in (*ranks, "others")]
-    counts, missed = [0], 0
+    counts, gathers, missed = [0], [0], 0
     verdicts: Counter[tuple[str, str]] = Counter()
     for log in filter(Path.exists, logs):  # a script need not join
         lines = list(read_lines(log, unfinished=True))
         own = [line for line in lines if line["kind"] == "reduce"]
         counts.append(len(own))
+        gathers.append(sum(line["kind"] == "gather" for line in lines))
         missed += sum(line["missed"] for line in own)
         verdicts.update(
             (line["verdict"], line["direction"]) for line in lines if line["kind"] == "verdict"
         )
-    found = {"ranks": len(ranks), "reduces": max(counts), "missed": missed}
+    found = {"ranks": len(ranks), "reduces": max(counts), "gathers": max(gathers), "missed": missed}
     return found | {"losses_injected": injected(verdicts)}
 
 
@@ -131,9 +135,13 @@ def write_metrics(folder: Path) -> None:
 
 
 def rounds(hosts: list[HostRecords]) -> Iterator[Line]:
-    """Yield the lines of metrics.jsonl: of each round, its reduces added up."""
+    """Yield the lines of metrics.jsonl: of each round, its reduces added up, and the traffic of the
+    gathers behind its first reduce."""
     found: dict[int, list[tuple[HostRecords, Line]]] = defaultdict(list)
+    gathers: dict[int, list[Line]] = defaultdict(list)
     for host in hosts:
+        for gather in host.gathers:
+            gathers[gather["iteration"]].append(gather)
         for reduce in host.reduces:
             found[reduce["iteration"]].append((host, reduce))
     verdicts = _verdicts(hosts)
@@ -145,21 +153,23 @@ def rounds(hosts: list[HostRecords]) -> Iterator[Line]:
         yield {
             "job": reduces[0]["job"],
             "training_round": number,
-            **_sums(reduces),
+            **_sums(reduces, gathers[number]),
             "values": sum(reduce["values"] for reduce in reduces),
             "verdicts": verdicts[number],
             "workers": [
-                {"worker": worker, "reduces": len(own), **_sums(own)}
+                {"worker": worker, "reduces": len(own)}
+                | _sums(own, [line for line in gathers[number] if line["worker"] == worker])
                 for worker, own in by_worker.items()
             ],
         }
 
 
-def _sums(reduces: list[Line]) -> Line:
+def _sums(reduces: list[Line], gathers: list[Line]) -> Line:
     return {
         "started": min(reduce["started"] for reduce in reduces),
         "finished": max(reduce["finished"] for reduce in reduces),
-        **{key: sum(reduce[key] for reduce in reduces) for key in ("missed", *TRAFFIC)},
+        "missed": sum(reduce["missed"] for reduce in reduces),
+        **{key: sum(line[key] for line in (*reduces, *gathers)) for key in TRAFFIC},
     }
 
 
