@@ -35,9 +35,9 @@ from gradplane.hosts.drivers.worker_reducers import SwitchReducer, WorkerReducer
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, PortTraffic
 from gradplane.hosts.protocols.actions import Deliver, Failed
 from gradplane.hosts.protocols.device_vector import DeviceVector
-from gradplane.hosts.protocols.gathering import MOST, Gathered, Gathering
+from gradplane.hosts.protocols.gathering import Gathered, Gathering
 from gradplane.hosts.protocols.job_codec import keeps_sums, parts, pull_codec, push_codec
-from gradplane.hosts.protocols.messages import GATHER_KINDS
+from gradplane.hosts.protocols.messages import GATHER_KINDS, HEADER_SIZE
 from gradplane.hosts.protocols.once import is_constant
 from gradplane.hosts.protocols.phases import Phase
 from gradplane.hosts.protocols.results import (
@@ -50,10 +50,13 @@ from gradplane.hosts.protocols.results import (
     is_integers,
 )
 from gradplane.hosts.saved_state import StateError, pack, unpack
+from gradplane.hosts.stream.stream import MAX_MESSAGE
 from gradplane.hosts.vector_file import Place, VectorFile
 
 VECTORS = ".gradients"
 """The ending of the file of vectors, which has the log's name."""
+MOST_GATHERED = MAX_MESSAGE - HEADER_SIZE
+"""The most bytes of a gather's part."""
 _TRIED = 8  # values of a vector by which a codec shows whether it has a state
 _LINGER = 2.0  # seconds that close() waits for the last acknowledgements
 
@@ -241,8 +244,9 @@ class Reducer:
         gathers in the same order, with parts of the same size. source: only this worker's part is
         given to the others, and comes alone. timeout: seconds; None: the reducer's.
         """
-        if len(part) > MOST:
-            raise ReducerError(f"a part of {len(part):,} bytes: at most {MOST:,}, so cut it")
+        if len(part) > MOST_GATHERED:
+            size = f"{len(part):,} bytes: at most {MOST_GATHERED:,}"
+            raise ReducerError(f"a part of {size}: gather it in pieces")
         if source is not None and not 0 <= source < self.workers:
             raise ReducerError(f"source = {source}: it must be from 0 to {self.workers - 1}")
         if self._closed:

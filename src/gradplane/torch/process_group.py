@@ -22,8 +22,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from gradplane.hosts.protocols.gathering import MOST
-from gradplane.hosts.reducer import ReducerTimeout
+from gradplane.hosts.reducer import MOST_GATHERED, ReducerTimeout
 from gradplane.torch.exchange import Exchange, FallbackWarning
 from gradplane.torch.membership import member
 from gradplane.torch.stand_ins import replaced
@@ -168,7 +167,7 @@ class NetworkGroup(dist.ProcessGroup):
             and not each.is_quantized
             for each in (part, *outputs)
         )
-        return alike and 0 < part.nbytes <= MOST
+        return alike and 0 < part.nbytes <= MOST_GATHERED
 
     def _gathered(
         self, outputs: Any, part: torch.Tensor, place: _Place, source: int | None = None

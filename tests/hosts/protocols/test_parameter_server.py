@@ -246,7 +246,7 @@ PUSH = Message(Kind.PUSH, 0, n=2, body=bytes(8)).pack()
             "STAT: 7 bytes are not float32 values",
         ),
         (("10.0.0.2", 21003), PUSH[:19], "message of 19 bytes, the header alone takes 20"),
-        (("10.0.0.2", 21003), b"\x10" + PUSH[1:], "message of kind 16, known are 1 to 15"),
+        (("10.0.0.2", 21003), b"\x11" + PUSH[1:], "message of kind 17, known are 1 to 16"),
     ],
 )
 def test_messages_that_the_server_refuses(peer, data, message):

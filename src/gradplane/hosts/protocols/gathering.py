@@ -12,11 +12,7 @@ from dataclasses import dataclass
 
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.actions import Action, Deliver, Peer, SendMessage
-from gradplane.hosts.protocols.messages import HEADER_SIZE, Kind, Message, MessageError, parse
-from gradplane.hosts.stream.stream import MAX_MESSAGE
-
-MOST = MAX_MESSAGE - HEADER_SIZE
-"""The most bytes of a part."""
+from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 
 
 @dataclass(frozen=True)
