@@ -60,7 +60,8 @@ def rank(number, store, ranks):
     for name, loss in LOSSES.items():
         of_loss, of_grad = ratios(loss, predictions, torch.full((8,), 0.1), mesh)
         if number == 0:
-            print(f"{ranks} ranks, {name}: loss x {of_loss:.2f}, gradient x", *sorted({f"{ratio:.2f}" for ratio in of_grad}))
+            seen = sorted({f"{ratio:.2f}" for ratio in of_grad})
+            print(f"{ranks} ranks, {name}: loss x {of_loss:.2f}, gradient x", *seen)
     if ranks == 2:
         of_loss, of_grad = ratios(F.mse_loss, predictions[:5], torch.full((5,), 0.1), mesh)
         if number == 0:
