@@ -165,3 +165,19 @@ def test_two_rounds_of_one_worker_are_what_it_sends() -> None:
     mean, _ = end.value.value
     alone = codec.decode(codec.encode(x, seed=5, state=codec.start(600))[0], 600)
     np.testing.assert_allclose(mean, alone, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_a_layer_learns_again_after_gradients_of_zeros(rank: int) -> None:
+    """PyTorch's hook gives such a layer NaN, or zeros with an epsilon, from then on."""
+    codec = PowerSGD(rank=rank, columns=30)
+    state: Any = codec.start(600)
+    x = np.random.default_rng(0).standard_normal(600).astype(np.float32)
+    for step, gradient in enumerate([0 * x, x, 0 * x, x]):
+        workers = codec.reduce(gradient, step, state)
+        q = workers.send(next(workers))
+        with pytest.raises(StopIteration) as end:
+            workers.send(q)
+        mean, state = end.value.value
+        assert np.any(mean) == np.any(gradient)
+        assert np.linalg.norm(gradient - mean) <= np.linalg.norm(gradient)
