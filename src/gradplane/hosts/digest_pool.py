@@ -6,7 +6,6 @@ hashed faster at once than one by one (`sha256_lanes`).
 
 import threading
 import weakref
-from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -22,7 +21,7 @@ _MOST = 64
 _FEWEST, _LEAST = 6, 1 << 16  # digests, and bytes of the first, for which it pays
 _BLOCK = 64  # of SHA-256, bytes
 _lock = threading.Lock()  # of:
-_waiting: "deque[weakref.ref[PooledDigest]]" = deque()
+_waiting: "list[weakref.ref[PooledDigest]]" = []
 _once = Once(digest)  # of constant vectors, which several workers may have
 
 
@@ -39,7 +38,7 @@ class PooledDigest(Deferred[str]):
     def get(self) -> str:
         """Return it; compute it, once, if that has not been done. From any thread."""
         with self._lock, ExitStack() as held:
-            if self._work is not None:
+            if self.waits:
                 found = _others(self, held)
                 if found:
                     _compute([self, *found])
@@ -47,12 +46,17 @@ class PooledDigest(Deferred[str]):
                     self.set(_once(*self.parts))
             return self._value
 
+    @property
+    def waits(self) -> bool:
+        """Whether it is not computed."""
+        return self._work is not None
+
     def take(self, until: ExitStack) -> bool:
         """Keep other threads from computing it; return whether it is to be computed."""
         if not self._lock.acquire(blocking=False):
             return False
         until.callback(self._lock.release)
-        return self._work is not None
+        return self.waits
 
     def set(self, value: str) -> None:
         """Set the value, while it is taken."""
@@ -61,15 +65,13 @@ class PooledDigest(Deferred[str]):
 
 def _others(wanted: PooledDigest, until: ExitStack) -> list[PooledDigest]:
     """Take digests to compute with one that is; none where they are few or small."""
-    found: list[PooledDigest] = []
-    if wanted.nbytes < _LEAST or len(_waiting) < _FEWEST or not sha256_lanes.worthwhile():
-        return found
+    if wanted.nbytes < _LEAST or not sha256_lanes.worthwhile():
+        return []
     with _lock:
-        while _waiting and len(found) < _MOST:
-            other = _waiting.popleft()()
-            if other is not None and other is not wanted and other.take(until):
-                found.append(other)
-    return found
+        living = [one for known in _waiting if (one := known()) is not None and one.waits]
+        some = living[:_MOST] if len(living) >= _FEWEST else []
+        _waiting[:] = map(weakref.ref, living[len(some) :])
+        return [one for one in some if one is not wanted and one.take(until)]
 
 
 def _compute(digests: Sequence[PooledDigest]) -> None:
