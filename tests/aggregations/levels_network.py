@@ -319,6 +319,19 @@ class Network:
         to = frames.Address(self._topology.arp[ip], ip, port)
         return frames.build(source, to, payload)
 
+    def adds(self, switch: str) -> bool:
+        """Return whether a switch adds sums of others."""
+        return self._deployed.setups[switch].jobs[0].adds
+
+    def sent_for(self, switch: str, place: float, frame: bytes) -> list[tuple[str, str, bytes]]:
+        """Return what a switch sends for a frame, from where and to where.
+
+        place: the port that the frame comes in by, from 0 for the first to below 1."""
+        ports = sorted(self._topology.ports(switch))
+        sent = self.switches[switch].process(ports[int(place * len(ports))], frame)
+        ends = [(self._ends[switch, out].other_end(switch)[0], data) for out, data in sent]
+        return [(switch, end, data) for end, data in sorted(ends)]
+
     def events(self, switch: str) -> dict[str, int]:
         """Return what a switch has counted, by the names of events."""
         counter = self.switches[switch].counter("events")

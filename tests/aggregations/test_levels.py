@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from gradplane.experiment.loading import load_deployment
 from gradplane.experiment.p4_programs import P4Program, find_program
 from gradplane.hosts.config import UDP_OVERHEAD
 from gradplane.hosts.drivers import background
-from gradplane.hosts.wire.aggregation import Header, Type, parse
+from gradplane.hosts.wire.aggregation import UPWARDS, Header, Type, parse
 from gradplane.pages.report import causes, round_records, run_page
 from gradplane.runs.records.run_data import RunData
 from gradplane.runs.records.summary import Summary
@@ -121,20 +122,63 @@ def test_the_chips_programs_send_what_those_of_v1model_do_whatever_happens(
     both = [deployment(**{"workers": 4, "target": name, **keys}) for name in ("embedded", "tna")]
     for seed, found in enumerate(faults):
         network, on_chips = (play(deployed, seed, found) for deployed in both)
-        frames = [list(map(_without_notices_count, each.frames)) for each in (network, on_chips)]
-        assert frames[0] == frames[1]
+        assert _comparable(network.frames) == _comparable(on_chips.frames)
 
 
-def _without_notices_count(frame: tuple[str, str, bytes]) -> tuple[str, str, bytes]:
-    """Return a frame without the count of a straggler notice, which nobody reads: of workers with
+def _comparable(frames: list[tuple[str, str, bytes]]) -> list[tuple[str, str, bytes]]:
+    """Return frames without the count of straggler notices, which nobody reads: of workers with
     thc.p4, of children on a chip."""
-    *nodes, data = frame
+    return [(*nodes, _without_notices_count(data)) for *nodes, data in frames]
+
+
+def _without_notices_count(data: bytes) -> bytes:
     if data[UDP_OVERHEAD] & 15 == Type.STRAGGLER:
         count, checksum = UDP_OVERHEAD + 24, UDP_OVERHEAD + 28
         data = (
             data[:count] + bytes(2) + data[count + 2 : checksum] + bytes(2) + data[checksum + 2 :]
         )
-    return *nodes, data
+    return data
+
+
+@pytest.mark.parametrize("keys", [{"leaves": 2}, {"leaves": 0}, {"leaves": 2, "quorums": (2, 1)}])
+def test_the_chips_programs_answer_forged_packets_as_thc_p4_does(keys: dict[str, object]) -> None:
+    """But for what this switch's children never send, which thc.p4 answers in another epoch."""
+    targets, draw = ("embedded", "tna"), random.Random(5)
+    both = [play(deployment(4, target=name, **keys), 1, LEVELS[2], 1) for name in targets]
+    norms = [parse(frame[UDP_OVERHEAD:])[0].norm for *_, frame in both[0].frames]
+    for _ in range(600):
+        name, place = draw.choice(list(both[0].switches)), draw.random()
+        header, body = _forged(draw, draw.choice(norms))
+        others = (Type.INDICES, Type.STATUS), (Type.PARTIAL, Type.QUESTION)
+        if header.type in others[not both[0].adds(name)]:
+            header = replace(header, epoch=1)
+        frames = [network.frame(0, header.pack() + bytes(body)) for network in both]
+        sent = [n.sent_for(name, place, frame) for n, frame in zip(both, frames, strict=True)]
+        assert _comparable(sent[0]) == _comparable(sent[1]), (name, header, body)
+
+
+def _forged(draw: random.Random, norm: int) -> tuple[Header, int]:
+    """Return a header in which anything may be wrong, and how many bytes follow it."""
+    kind = draw.choice(list(Type))
+    bodies = {Type.INDICES: 512, Type.PARTIAL: 1024, Type.SUMS: 1024}
+    header = Header(
+        kind,
+        job=draw.choice([0] * 9 + [1]),
+        worker=draw.randrange(3),
+        slot=draw.randrange(5),
+        round=draw.randrange(5),
+        sum_bits=draw.choice([8] * 9 + [16]),
+        norm=draw.choice([norm] * 3 + [0xFF800000, 0x3F800000]),
+        flags=draw.choice([0, 8, 8, 8, 4, 12, 24, 16]),
+        passed=draw.choice([0] * 9 + [1]),
+        count=0 if kind is Type.INDICES else 2,  # of the workers below any switch, where it matters
+        epoch=draw.choice([1] * 5 + [2]),
+        code_bits=draw.choice([4] * 9 + [2]),
+    )
+    path = draw.choice([0, 0, 1, 2, 5, 0x0201])
+    follows = header.flags & 8 and kind not in UPWARDS
+    header = replace(header, **{"path" if follows else "bitmap": path})
+    return header, draw.choice([bodies.get(kind, 0)] * 15 + [0, 8, 512])
 
 
 def test_both_engines_send_the_same_over_levels_of_chips() -> None:

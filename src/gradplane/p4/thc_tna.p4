@@ -19,10 +19,11 @@
 // with the registers first.
 //
 // Switches in levels sum one job, as in thc.p4. A chip has one part in it: with ROLE=leaf it adds the
-// codes of workers, with ROLE=node the partials of switches, which come in passes as codes do. A
-// partial leaves as sums do, collected. What comes from a parent is looked up as a request for a
-// slot's status is, for the switch's own bitmap: a leaf's goes to its workers in the path's place, and
-// by a node's egress knows who is not in a result. Every slot has an entry in `uplinks`.
+// codes of workers, with ROLE=node the partials of switches, whose passes are as those of codes. A
+// partial leaves as a result does, collected. What comes from a parent looks into the slot as a
+// request for its status does, for the switch's own bitmap: a leaf's goes to its workers in the
+// path's place, and a node's says which children are not in a result. Every slot has its parent in
+// `uplinks`, and the number of workers in a result is a parameter of members.
 
 #ifdef ROLE
 #define leaf 11
@@ -198,14 +199,15 @@ struct metadata_t {
     bit<1>  next_only;      // a cell takes its round and the next
 #ifdef ROLE
 
-    bit<1>  has_path;
+    // of this switch in the job's tree
+    bit<1>  has_path;       // the packet came with one
     bit<1>  from_parent;
     bit<1>  has_parent;
     bit<1>  asks;           // some switch of the job closes without all of its children
     bit<1>  pushes;         // the sender's number goes up with the packet
-    PortId_t parent;        // of the slot; its port, the switch's number there, and its among the receivers
-    bit<8>  number;
-    bit<8>  above;
+    PortId_t parent;        // the port to the slot's parent
+    bit<8>  number;         // its own, at that parent
+    bit<8>  above;          // the parent's number among the receivers
 #endif
 
     operation_t operation;
@@ -1124,7 +1126,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             (NORM_QUESTION, _, _, 1, _, _, _, 1, _, _) : send_norm_up_again();
             (NORM_QUESTION, _, _, 1, _, _, _, 0, _, _) :
                 answer(ANSWER, TYPE_NORM_RESULT, FLAG_PATH, EVENT_LATE, NOTHING);
-            (NORM_QUESTION, _, _, _, _, _, _, 1, _, _) : ask_parent(FLAG_PATH | FLAG_NORM);
+            (NORM_QUESTION, _, _, _, _, _, _, 1, 1, _) : ask_parent(FLAG_PATH | FLAG_NORM);
             (NORM_QUESTION, _, _, _, _, _, _, _, _, _) : stop(EVENT_DUPLICATE);
 #endif
         }
