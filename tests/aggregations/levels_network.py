@@ -35,7 +35,7 @@ from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
 from gradplane.hosts.wire.payloads import Payloads
 from gradplane.runs.records.run_data import expanded
-from gradplane.switch import Switch
+from gradplane.switch import Recirculated, Switch
 from gradplane.switch.compiler import compile_program
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
@@ -50,7 +50,8 @@ CROWD = 40  # frames under way from which on no timer runs out early
 class Faults(NamedTuple):
     """How likely what is: that a frame is lost, arrives twice, a timer runs out before that.
 
-    restarts: how often a switch loses its state. late: workers begin a reduce at any time.
+    restarts: how often a switch loses its state. late: workers begin a reduce at any time. passes:
+    other frames come between the passes of a frame in a switch, which keep their order.
     """
 
     losses: float = 0.0
@@ -58,6 +59,7 @@ class Faults(NamedTuple):
     timers: float = 0.0
     restarts: int = 0
     late: bool = False
+    passes: bool = False
 
 
 @functools.cache
@@ -131,7 +133,8 @@ class Network:
         self._ends = {(link.a, link.a_port): link for link in self._topology.links}
         self._ends |= {(link.b, link.b_port): link for link in self._topology.links}
         self.workers = [SwitchWorker(self.job, w) for w in range(self.job.workers)]
-        self.under_way: list[tuple[str, int, bytes]] = []  # the node and port that it reaches
+        # The node and port that each reaches.
+        self.under_way: list[tuple[str, int, bytes | Recirculated]] = []
         self.now, self.results = 0, [{} for _ in self.workers]
         self.sent: dict[tuple[int, int, int], np.ndarray] = {}  # values by worker, slot and round
         # Of each result that a worker might take, by epoch, slot and round: count, digest, workers.
@@ -238,8 +241,13 @@ class Network:
             self._event()
 
     def _event(self) -> None:
-        frame = self.under_way.pop(self._random.randrange(len(self.under_way)))
-        chance = self._random.random()
+        drawn = self._random.randrange(len(self.under_way))
+        if recirculated := isinstance(self.under_way[drawn][2], Recirculated):
+            node = self.under_way[drawn][0]
+            passes = ((of, isinstance(what, Recirculated)) for of, _, what in self.under_way)
+            drawn = next(place for place, each in enumerate(passes) if each == (node, True))
+        frame = self.under_way.pop(drawn)
+        chance = 1.0 if recirculated else self._random.random()
         if chance < self._faults.losses:
             return
         if chance < self._faults.losses + self._faults.copies:
@@ -254,9 +262,15 @@ class Network:
             self.now = max(self.now, alarm)
             self._perform(worker, self.workers[worker].timer("wait", self.now))
 
-    def arrive(self, node: str, port: int, frame: bytes) -> None:
+    def arrive(self, node: str, port: int, frame: bytes | Recirculated) -> None:
         if node in self.switches:
-            for out, packet in self.switches[node].process(port, frame):
+            switch, again = self.switches[node], []
+            if self._faults.passes:
+                sent, again = switch.run_once(port, frame)
+            else:
+                sent = switch.process(port, frame)
+            self.under_way += ((node, port, each) for each in again)
+            for out, packet in sent:
                 self._leave(node, out, packet)
             return
         if node not in {host.name for host in self._members}:

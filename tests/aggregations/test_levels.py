@@ -181,6 +181,43 @@ def _forged(draw: random.Random, norm: int) -> tuple[Header, int]:
     return header, draw.choice([bodies.get(kind, 0)] * 15 + [0, 8, 512])
 
 
+@pytest.mark.parametrize("leaves", [2, 0])
+@pytest.mark.parametrize("target", ["embedded", "tna"])
+def test_sums_are_right_where_frames_meet_between_passes(target: str, leaves: int) -> None:
+    flat = play(deployment(4, 1), 0, Faults())
+    networks = []
+    for seed, faults in enumerate([LEVELS[2], LEVELS[3], RESTARTS]):
+        deployed = deployment(4, leaves, target=target)
+        networks.append(play(deployed, seed, faults._replace(passes=True)))
+        assert networks[-1].check() == len(networks[-1].arrivals) > 0
+    for ticket in range(2):
+        sums = {found[ticket].sums for network in networks for found in network.results}
+        assert sums == {flat.results[0][ticket].sums}
+
+
+def test_a_notice_in_the_place_of_a_result_that_was_being_collected_has_its_path() -> None:
+    network = Network(deployment(4, 2, target="tna"))
+    root = network.switches["s3"]
+
+    def partial(child: int, round: int, path: int = 0) -> bytes:
+        header = Header(Type.PARTIAL, 0, child, 0, round, 8, bitmap=path, count=2, flags=8)
+        return network.frame(0, header.pack() + bytes(1024))
+
+    for child in (0, 1):
+        sent = root.process(8 + child, partial(child, 1))
+    assert len(sent) == 2
+    late = partial(0, 1, path=2)
+    for _ in range(10):  # eight passes, and two that collect
+        _, (late,) = root.run_once(8, late)
+    assert root.process(9, partial(1, 2)) == []
+    sent, again = [], [late]
+    while again:
+        sent, again = root.run_once(8, again[0])
+    ((port, notice),) = sent
+    header = parse(notice[UDP_OVERHEAD:])[0]
+    assert (port, header.type, header.path, header.round) == (8, Type.STRAGGLER, 2, 2)
+
+
 def test_both_engines_send_the_same_over_levels_of_chips() -> None:
     deployed = deployment(4, 2, target="tna", quorums=(1, 2), batch=1)
     runs = [play(deployed, 1, RESTARTS, 1, engine=engine) for engine in ("jit", "interpreter")]

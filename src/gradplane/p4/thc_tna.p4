@@ -910,6 +910,17 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     }
 
 #ifdef NODE
+    // Of a result whose slot is in a later round by now: its path is behind the header already.
+    action answer_after_sums() {
+        meta.verdict = RECIRCULATE;
+        meta.event = EVENT_STRAGGLER;
+        hdr.recirculation.emptied = 1;
+        hdr.recirculation.skip = LAST_PASS - hdr.agg.pass;
+        FILL_IN(TYPE_STRAGGLER, FLAG_PATH, ANSWER_BYTES)
+        hdr.agg.bitmap = SUMMED(high) ++ SUMMED(low);
+        hdr.agg.norm = meta.norm;
+    }
+
     // To all children, whatever path the packet has.
     action answer_all(bit<4> type, event_t completion) {
         answer(MULTICAST, type, FLAG_PATH, EVENT_ACCEPTED, completion);
@@ -1048,7 +1059,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             pass_on; pass_on_alone;
 #endif
 #ifdef NODE
-            collect_first_of_result; answer_all; answer_all_sums;
+            collect_first_of_result; answer_after_sums; answer_all; answer_all_sums;
 #endif
         }
         const default_action = count_refusal();
@@ -1067,6 +1078,9 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             (CODES, _, LAST_PASS, 0, _, UPDATE_READ, _ IN_TREE) : stop(EVENT_DUPLICATE);
             (CODES, _, LAST_PASS, 0, _, _, _ IN_TREE) : stop(EVENT_ACCEPTED);
             (CODES, _, _, _, _, _, _ IN_TREE) : next_pass();
+#ifdef NODE
+            (COLLECT, 1, _, _, _, _, _, 0, _, _) : answer_after_sums();
+#endif
             (COLLECT, 1, _, _, _, _, _ IN_TREE) : answer_after_payload(TYPE_STRAGGLER, EVENT_STRAGGLER);
 #ifdef ROLE
             (COLLECT, _, 0, _, _, _, 1, 1, _, _) : send_sums_up();
