@@ -13,7 +13,7 @@
 #            so it does in tcpdump.)
 # Matters:   A test of a switch that tags sees no frame, or counts those it meant to leave out, and suspects
 #            the switch. Select in Python instead (lfilter).
-# Source:    pcap-filter's manual page (vlan), packet's (PACKET_AUXDATA); Scapy's page on sniffing.
+# Source:    pcap-filter's manual page (vlan), packet's (PACKET_AUXDATA); Scapy's issue 4029.
 set -euo pipefail
 command -v tcpdump >/dev/null || { echo "needs Debian's package tcpdump"; exit 2; }
 dpkg-query -W -f '${Package} ${Version}\n' tcpdump libpcap0.8

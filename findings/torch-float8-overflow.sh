@@ -4,10 +4,9 @@
 # Versions:  torch 2.13.0 (CPU), ml_dtypes 0.6.0.
 # Expected:  One rule for the four types, in torch as in ml_dtypes: what is too large, and infinity above all,
 #            becomes infinity, or NaN in a type without one.
-# Seen:      e5m2 has infinity, e4m3fnuz and e5m2fnuz NaN, in both libraries. e4m3fn, the type for activations and
-#            gradients, is 448 for 1000 and for infinity in torch, NaN in ml_dtypes; the scale type e8m0fnu drops
-#            a sign in torch (-1 is 1) and takes 0 for 2^-127, where ml_dtypes has NaN for both. NaN itself
-#            stays NaN everywhere.
+# Seen:      e5m2 has infinity, e4m3fnuz and e5m2fnuz NaN, in both libraries. e4m3fn, the most used of them, is 448
+#            for 1000 and for infinity in torch, NaN in ml_dtypes. The scale type e8m0fnu drops a sign in torch
+#            (-1 is 1) and takes 0 for 2^-127, where ml_dtypes has NaN for both. NaN itself stays NaN everywhere.
 # Matters:   A gradient that overflowed arrives as a finite 448: isfinite after the exchange finds nothing, and no
 #            step is skipped. Two ends of one wire, in torch and in JAX, read different numbers out of
 #            the same ones.
