@@ -68,6 +68,8 @@ def seats(
     count, found = len(places) + servers, [list[int]() for _ in range(racks)]
     if count > racks * size:
         text = f"{limits}: they hold {racks * size} hosts, and there are {count}"
+        if servers:
+            text += f", {servers} of them the server{'s' * (servers > 1)}"
         raise NoPlaceError(text, limits.partition(" ")[0])
     for worker, rack in enumerate(places):
         found[rack].append(worker)
