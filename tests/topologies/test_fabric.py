@@ -251,7 +251,8 @@ def test_routes_lead_to_every_host_from_everywhere(kind, workers, servers, size)
         (
             "leaf-spine",
             {"workers": 8, "servers": 1, "leaves": 2, "hosts_per_leaf": 4},
-            "leaves = 2, hosts_per_leaf = 4: they hold 8 hosts, and there are 9, 1 of them the server",
+            "leaves = 2, hosts_per_leaf = 4: they hold 8 hosts, and there are 9, 1 of them the"
+            " server",
         ),
         ("fat-tree", {"workers": 4, "k": 3}, "k = 3: ports of a switch, an even number"),
         ("fat-tree", {"workers": 17}, "k = 4: they hold 16 hosts, and there are 17"),
