@@ -93,6 +93,23 @@ def test_with_a_smaller_quorum_nobody_is_stuck(
     assert checked > 0
 
 
+def test_a_lost_result_without_sums_is_no_miss() -> None:
+    """Of a job that gives up what does not come: worker 1 waits for its own part alone."""
+    network = Network(deployment(WORKERS, 1, reliability="lossy"))
+    network.reduce(0, 7, tensor=CUT)
+    while not all(network.results):
+        network.under_way[:] = [each for each in network.under_way if not _is_bare(*each)]
+        network.step()
+    found = network.results[1][0]
+    assert (found.missed, found.counts.tolist()) == (0, [0, WORKERS, 0, 0])
+
+
+def _is_bare(node: str, port: int, frame: bytes) -> bool:
+    """Return whether a frame is a result without sums for worker 1."""
+    payload = frame[UDP_OVERHEAD:]
+    return node == "h2" and bool(payload[0] & 15 == Type.SUMS and payload[1] & aggregation.BARE)
+
+
 def test_blocks_of_zeros_stay_headers() -> None:
     sparse = {"push": "switchml", "error_feedback": False, "nonzero_blocks": True}
     expected = digests(scattered(deployment(WORKERS, 1, **sparse)))

@@ -39,13 +39,14 @@ class Reduced:
 
     `mean`: float32[n], the estimate of the mean over the workers that are in; missing parts are 0
     before the codec's inverse transform. `counts`: int64, the number of workers in each chunk, 0 if
-    it is missed. `missed`: the number of missed chunks. The digests (see digest.py) are of the
-    vector as given, of this worker's codes (uint8, one a lane; through a server: the encoded
-    bytes) and of the sums (sum_bits wide, one a lane, missing ones 0; through a server: the
-    encoded mean; in a ring: the blocks this worker encoded, and the sums). `codec_ns` and
-    `reduce_ns`: the emulated time that this host spent encoding, decoding and adding. From a server
-    that answers with weights, `mean` is these, and `precision` the bytes of each tensor's values.
-    `compute_ns`: the time of the gradient's computation, where it is part of the reduce (a plan).
+    it is missed. `missed`: the number of missed chunks whose sums it needs. The digests (see
+    digest.py) are of the vector as given, of this worker's codes (uint8, one a lane; through a
+    server: the encoded bytes) and of the sums (sum_bits wide, one a lane, missing ones 0; through a
+    server: the encoded mean; in a ring: the blocks this worker encoded, and the sums). `codec_ns`
+    and `reduce_ns`: the emulated time that this host spent encoding, decoding and adding. From a
+    server that answers with weights, `mean` is these, and `precision` the bytes of each tensor's
+    values. `compute_ns`: the time of the gradient's computation, where it is part of the reduce (a
+    plan).
     """
 
     mean: Floats

@@ -159,7 +159,7 @@ class SwitchReduce(Record):
         reduced = Reduced(
             mean=self._device.joined(means) if self._device else _joined(*means),
             counts=counts,
-            missed=counts.size - int(np.count_nonzero(counts)),
+            missed=int(np.count_nonzero(counts[slice(*self.own)] == 0)),
             gradient=self.gradient.get(),
             codes=(self.codes or PooledDigest(*(part.codes for part in self.parts))).get(),
             sums=_digest(*flat),
