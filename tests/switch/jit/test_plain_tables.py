@@ -5,7 +5,7 @@ from jit_pair import Pair
 
 from gradplane.switch import Switch
 from gradplane.switch.compiler import compile_program
-from gradplane.switch.jit.table_layout import shape_of
+from gradplane.switch.jit.table_layout import shape_of, with_places
 from gradplane.switch.jit.value_layout import Layouts
 from gradplane.switch.runtime.packet_buffers import pack
 
@@ -99,6 +99,66 @@ def test_what_is_plain(table: str, kind: str) -> None:
     program = compile_program("plain.p4", text=PROGRAM)
     found = next(t for t in program.tables if t.name == f"I.{table}")
     assert shape_of(found, Layouts()).kind == kind
+
+
+ALIKE = """
+#include <core.p4>
+#include <v1model.p4>
+header in_t { bit<4> k; bit<4> j; }
+header out_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; bit<16> e; bit<8> hits; }
+struct headers_t { in_t i; out_t o; }
+struct meta_t { }
+parser P(packet_in packet, out headers_t h, inout meta_t m, inout standard_metadata_t s) {
+    state start { packet.extract(h.i); transition accept; }
+}
+control V(inout headers_t h, inout meta_t m) { apply { } }
+control Look(in in_t i, out bit<8> v) {
+    action set(bit<8> value) { v = value; }
+    table found { key = { i.k : exact; i.j : exact; } actions = { set; NoAction; } }
+    apply { v = 0; found.apply(); }
+}
+control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
+    Look() a;
+    Look() b;
+    Look() c;
+    action set(bit<8> value) { h.o.d = value; }
+    action wide(bit<16> value) { h.o.e = value; }
+    table other { key = { h.i.k : exact; h.i.j : exact; } actions = { set; NoAction; } }
+    table larger { key = { h.i.k : exact; h.i.j : exact; } actions = { wide; NoAction; } }
+    apply {
+        s.egress_spec = 1;
+        h.o.setValid();
+        a.apply(h.i, h.o.a);
+        b.apply(h.i, h.o.b);
+        c.apply(h.i, h.o.c);
+        h.o.d = 7;
+        h.o.e = 9;
+        h.o.hits = 0;
+        if (other.apply().hit) { h.o.hits = 1; }
+        if (larger.apply().hit) { h.o.hits = h.o.hits + 2; }
+    }
+}
+control E(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { apply { } }
+control C(inout headers_t h, inout meta_t m) { apply { } }
+control D(packet_out packet, in headers_t h) { apply { packet.emit(h); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+
+
+def test_tables_alike_have_their_records_side_by_side() -> None:
+    program = compile_program("alike.p4", text=ALIKE)
+    shapes, size = with_places(shape_of(table, Layouts()) for table in program.tables)
+    rows = {name: (shape.records, shape.turns) for name, shape in shapes.items()}
+    in_turn = [rows[f"I.{name}"] for name in ("a.found", "b.found", "c.found", "other")]
+    assert sorted(in_turn) == [(16 * number, 2) for number in range(4)]
+    assert rows["I.larger"] == (16 * 16 * 4 + 64, 0) and size > 16 * 16 * 6
+    pair, packets = Pair(program, seed=4), [bytes([n]) for n in range(256)]
+    pair.check(packets)
+    for _ in range(12):
+        pair.populate()
+        pair.check(packets)
+        pair.disturb()
+        pair.check(packets)
 
 
 REGISTERS = """

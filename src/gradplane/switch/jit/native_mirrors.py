@@ -176,25 +176,26 @@ class _Direct:
 
     def __init__(self, shape: Shape, block: npt.NDArray[np.uint8]) -> None:
         self.shape = shape
-        self._rows = _rows(block, shape.records, shape.bits, shape.stride)
+        self._rows = _rows(block, shape)
         self._used = np.zeros(1 << shape.bits, dtype=bool)
         self._default = b""
 
     def set_default(self, record: bytes) -> None:
         self._default = record.ljust(self.shape.stride, b"\0")
-        self._rows[~self._used] = np.frombuffer(self._default, dtype=np.uint8)
+        free = ~self._used.reshape(self._rows.shape[:2])
+        self._rows[free] = np.frombuffer(self._default, dtype=np.uint8)
 
     def insert(self, entry: Entry, part: bytes) -> None:
         at = joined(self.shape, entry_values(entry))
         self._used[at] = True
-        self._rows[at] = np.frombuffer(part, dtype=np.uint8)
+        self._rows[at, 0] = np.frombuffer(part, dtype=np.uint8)
 
     modify = insert
 
     def delete(self, entry: Entry) -> None:
         at = joined(self.shape, entry_values(entry))
         self._used[at] = False
-        self._rows[at] = np.frombuffer(self._default, dtype=np.uint8)
+        self._rows[at, 0] = np.frombuffer(self._default, dtype=np.uint8)
 
 
 class _Plain:
@@ -202,7 +203,7 @@ class _Plain:
 
     def __init__(self, shape: Shape, block: npt.NDArray[np.uint8]) -> None:
         self.shape = shape
-        self._rows = _rows(block, shape.records, shape.bits, shape.stride)
+        self._rows = _rows(block, shape)
         self._tags = block[shape.tags : shape.tags + (1 << shape.bits)]
         self._used = np.zeros(1 << shape.bits, dtype=bool)
         self._default = b""
@@ -210,7 +211,8 @@ class _Plain:
     def set_default(self, record: bytes) -> None:
         self._default = record
         free = ~self._used
-        self._rows[free] = np.frombuffer(record, dtype=np.uint8, offset=PLAIN_RECORD)
+        rows = free.reshape(self._rows.shape[:2])
+        self._rows[rows] = np.frombuffer(record, dtype=np.uint8, offset=PLAIN_RECORD)
         self._tags[free] = record[0]
 
     def insert(self, entry: Entry, part: bytes) -> None:
@@ -224,15 +226,19 @@ class _Plain:
     def _write(self, entry: Entry, part: bytes, used: bool) -> None:
         at = joined(self.shape, entry_values(entry))
         self._used[at] = used
-        self._rows[at] = np.frombuffer(part, dtype=np.uint8, offset=PLAIN_RECORD)
+        low = self.shape.low
+        row = self._rows[at >> low, at & (1 << low) - 1]
+        row[:] = np.frombuffer(part, dtype=np.uint8, offset=PLAIN_RECORD)
         self._tags[at] = part[0]
 
 
-def _rows(
-    block: npt.NDArray[np.uint8], start: int, bits: int, stride: int
-) -> npt.NDArray[np.uint8]:
-    """Return the records of a direct or plain table."""
-    return block[start : start + (stride << bits)].reshape(1 << bits, stride)
+def _rows(block: npt.NDArray[np.uint8], shape: Shape) -> npt.NDArray[np.uint8]:
+    """Return the records of a direct or plain table, by the key without its `low` bits and by
+    these, a byte in each column."""
+    size = 1 << shape.bits - shape.low, 1 << shape.low, shape.stride
+    apart = shape.stride << shape.low + shape.turns
+    steps = apart, shape.stride, 1
+    return np.lib.stride_tricks.as_strided(block[shape.records :], size, steps)
 
 
 class Records(Protocol):

@@ -52,6 +52,10 @@ class Lookups:
         """Return the address of a direct or plain table's record.
 
         The fixed part comes last, so that it can be part of the instruction that loads."""
+        if shape.turns:  # the tables' turns come between the last field and the others
+            rest = f.binary("and", "i64", index, -1 << shape.low)
+            apart = f.binary("mul", "i64", rest, (1 << shape.turns) - 1)
+            index = f.binary("add", "i64", index, apart)
         start = f.add(f.word(DIRECT), f.binary("mul", "i64", index, shape.stride))
         return f.add(start, shape.records)
 

@@ -11,7 +11,9 @@ entry with an empty group runs.
 direct   at most 16 bits of exact keys: records indexed by the key; all exist, and those of no
          entry hold the default action. The records of all such tables are in one block, so that
          the code has one address to keep.
-plain    the same for actions that only assign (`Plain`): the tags are apart.
+plain    the same for actions that only assign (`Plain`): the tags are apart. Tables alike whose
+         records for all values of the last field fit into a cache line take turns: all of them have
+         those for the same values of the other fields next to each other, as one packet needs them.
 hash     exact keys: an index of record numbers, open addressing with linear probing.
 lpm      exact fields and an lpm one: the same index; the key is masked and looked up by prefix
          length, the longest first, the length being a last word of the key, or above a short key
@@ -85,8 +87,9 @@ class Shape(NamedTuple):
     """The layout of one table.
 
     words: 64-bit words of the key. ranges: positions of the range fields. records, tags: where
-    those of direct and plain tables begin in the memory that they share. grows: packets add
-    entries, so that the table's memory changes while native code runs.
+    those of direct and plain tables begin in the memory that they share. turns: the bits by which
+    the tables that take turns are counted, 0 where the records are by themselves. grows: packets
+    add entries, so that the table's memory changes while native code runs.
     """
 
     name: str
@@ -102,7 +105,13 @@ class Shape(NamedTuple):
     plain: Plain | None = None
     records: int = 0
     tags: int = 0
+    turns: int = 0
     grows: bool = False
+
+    @property
+    def low(self) -> int:
+        """The bits of a key whose records a plain table has next to each other."""
+        return self.fields[-1].width if self.turns else 0
 
     @property
     def hit(self) -> int:
@@ -212,16 +221,29 @@ def with_places(shapes: Iterable[Shape]) -> tuple[dict[str, Shape], int]:
     The tags of plain tables, which are rarely read, come behind all records.
     """
     placed, end = {}, 0
+    alike: dict[tuple[int, ...], list[Shape]] = {}
     for shape in shapes:
-        if shape.kind in ("direct", "plain"):
-            shape = shape._replace(records=end)
-            end += _lines(shape.stride << shape.bits)
         placed[shape.name] = shape
+        if shape.kind in ("direct", "plain"):
+            alike.setdefault(_likeness(shape) or (-len(placed),), []).append(shape)
+    for group in alike.values():
+        turns = (len(group) - 1).bit_length()
+        for number, shape in enumerate(group):
+            first = end + number * (shape.stride << shape.fields[-1].width if turns else 0)
+            placed[shape.name] = shape._replace(records=first, turns=turns)
+        end += _lines(group[0].stride << group[0].bits + turns)
     for shape in placed.values():
         if shape.kind == "plain":
             placed[shape.name] = shape._replace(tags=end)
             end += _lines(1 << shape.bits)
     return placed, end
+
+
+def _likeness(shape: Shape) -> tuple[int, ...] | None:
+    """Return what is equal in plain tables that take turns; None for one that does not."""
+    width = shape.fields[-1].width
+    alone = shape.kind != "plain" or width == shape.bits or shape.stride << width > LINE
+    return None if alone else (shape.stride, shape.bits, width)
 
 
 def _kind(fields: Sequence[KeyField], bits: int, table: ir.Table, entry: ActionPart) -> str:
