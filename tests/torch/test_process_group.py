@@ -163,6 +163,25 @@ say(found=found, large=large.unique().tolist(), scalar=scalar.item(), some=some.
         assert (large["needed_up"] > 0) == (rank == 1)
 
 
+def test_gathers_may_stay_with_gloo(tmp_path):
+    script = """
+parts = [torch.empty(1) for _ in range(size)]
+dist.all_gather(parts, torch.ones(1) * rank)
+reducer = gradplane.torch.membership.member().reducer
+say(parts=torch.cat(parts).tolist(), gathers=reducer._gathers_begun)
+os.environ["GRADPLANE_GATHER"] = "nccl"
+try:
+    dist.new_group(backend="gradplane")
+except RuntimeError as error:
+    say(error=str(error))
+"""
+    job = loopback_job("ring", 2, codec=("float32", {}))
+    for first, second in run_ranks(job, script, tmp_path, "gradplane", GRADPLANE_GATHER="gloo"):
+        assert json.loads(first) == {"parts": [0, 1], "gathers": 0}
+        error = 'GRADPLANE_GATHER = "nccl": it can be "gloo", or is not set'
+        assert json.loads(second) == {"error": error}
+
+
 def test_integers_of_a_job_that_leaves_something_out_go_through_gloo(tmp_path):
     script = """
 number = torch.tensor([rank + 1])

@@ -11,6 +11,7 @@ keeps no error feedback; DDP's hook does.
 from __future__ import annotations
 
 import datetime
+import os
 import re
 import time
 import warnings
@@ -24,12 +25,14 @@ import torch.distributed as dist
 
 from gradplane.hosts.reducer import MOST_GATHERED, ReducerTimeout
 from gradplane.torch.exchange import Exchange, FallbackWarning
-from gradplane.torch.membership import member
+from gradplane.torch.membership import MembershipError, member
 from gradplane.torch.stand_ins import replaced
 
 NAME = "gradplane"
 DEVICES = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
 """The devices whose tensors the back end takes: gloo has its other collectives on both."""
+GATHER_VARIABLE = "GRADPLANE_GATHER"
+"""Set to "gloo", it leaves all-gathers and broadcasts to gloo."""
 _GLOO = dist.ProcessGroup.BackendType.GLOO
 _LATE = re.compile("Timed out|ReducerTimeout")  # gloo's errors, and the network's
 _PATIENCE, _POLL = 3.0, 0.05  # seconds, for what the other ranks say where they stand still
@@ -48,7 +51,8 @@ class NetworkGroup(dist.ProcessGroup):
     other collectives. Each reduce by the network is a round for stragglers.
 
     `all_gather`, `all_gather_into_tensor` and `broadcast` of the CPU's tensors in a group of all
-    ranks go by the hosts' streams, bit for bit, under the impairments of reduces; others by gloo.
+    ranks go by the hosts' streams, bit for bit, under the impairments of reduces; others by gloo,
+    and all where GRADPLANE_GATHER is gloo.
     """
 
     def __init__(self, store: Any, rank: int, size: int, timeout: datetime.timedelta) -> None:
@@ -57,6 +61,7 @@ class NetworkGroup(dist.ProcessGroup):
         set, nothing is joined, and gloo does everything."""
         super().__init__(rank, size)  # type: ignore[call-arg]
         self._seconds = timeout.total_seconds()
+        self._gathers = _gathers()
         self._store, self._begun = store, 0  # collectives
         self._gloo = _Gloo(store, rank, size, timeout)
         for device in DEVICES:
@@ -160,12 +165,16 @@ class NetworkGroup(dist.ProcessGroup):
     def _carries(self, part: torch.Tensor, *outputs: torch.Tensor) -> bool:
         """Return whether the hosts' streams take a tensor to others: dense ones of the CPU, of one
         type."""
-        alike = self._exchange is not None and all(
-            each.device.type == "cpu"
-            and each.layout == torch.strided
-            and each.dtype == part.dtype
-            and not each.is_quantized
-            for each in (part, *outputs)
+        alike = (
+            self._gathers
+            and self._exchange is not None
+            and all(
+                each.device.type == "cpu"
+                and each.layout == torch.strided
+                and each.dtype == part.dtype
+                and not each.is_quantized
+                for each in (part, *outputs)
+            )
         )
         return alike and 0 < part.nbytes <= MOST_GATHERED
 
@@ -269,6 +278,14 @@ _GLOOS = {
 }
 for _name, _shown in _GLOOS.items():
     setattr(NetworkGroup, _name, _through_gloo(_name, _shown))
+
+
+def _gathers() -> bool:
+    """Return whether the network gathers; MembershipError for a wrong value of its variable."""
+    asked = os.environ.get(GATHER_VARIABLE, "")
+    if asked not in ("", "gloo"):
+        raise MembershipError(f'{GATHER_VARIABLE} = "{asked}": it can be "gloo", or is not set')
+    return not asked
 
 
 def _operation(opts: Any, more: dict[str, Any]) -> Any:
