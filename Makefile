@@ -77,13 +77,14 @@ attack: install
 	$(PYTHON) tests/attack/attack.py $(if $(MINUTES),--minutes $(MINUTES))
 
 # With random seeds, which are printed: the property tests, whose failures are shrunk; interpreter
-# against JIT on random programs, tables and packets; hostile P4 source; hostile gRPC; whole runs with
-# random faults.
+# against JIT on random programs, tables and packets; hostile P4 source; hostile gRPC; random schedules
+# over random trees of switches; whole runs with random faults.
 fuzz: install
 	$(PYTHON) tests/fuzz_properties.py --seconds 300
 	$(PYTHON) tests/switch/jit/fuzz_jit.py --seconds 900
 	$(PYTHON) tests/switch/fuzz_source.py --seconds 300
 	$(PYTHON) tests/switch/fuzz_grpc.py --seconds 120
+	$(PYTHON) tests/aggregations/fuzz_levels.py --seconds 300
 	$(PYTHON) tests/runs/fuzz_faults.py --seconds 600
 	$(PYTHON) tests/runs/fuzz_faults.py --seconds 300 --net mininet
 

@@ -43,7 +43,7 @@ from gradplane.switch.runtime.control_errors import TableError
 from gradplane.topologies.description import HostNode, Link, SwitchNode, Topology
 from gradplane.topologies.sim import frames
 
-SLOTS, VALUES, PATIENCE = 4, 4000, 20_000
+SLOTS, VALUES, PATIENCE = 4, 4000, 100_000
 CROWD = 40  # frames under way from which on no timer runs out early
 
 
@@ -417,6 +417,12 @@ def _switch(deployed: Deployment, name: str, engine: str) -> Switch:
 
 OF_EPOCHS = thc.MEMBERS, thc.PARENTS
 """The tables whose entries have the job's epoch."""
+
+
+def discard() -> None:
+    """Discard all jobs and switches that were made."""
+    deployment.cache_clear()
+    _MADE.clear()
 
 
 def _forget(switch: Switch, schema: finsy.P4Schema) -> None:
