@@ -97,6 +97,21 @@ def test_two_jobs_with_losses_replay_on_the_embedded_switch(experiment: Path) ->
 
 
 @real
+@pytest.mark.parametrize("switch", ["s1", "s3"])
+def test_a_leaf_and_a_root_that_start_again_change_no_sum(tmp_path: Path, switch: str) -> None:
+    """The links between their own ports stay for the process that takes the place."""
+    settings = ["switch.target=bmv2", "output.baseline=false", "job.epochs=1"]
+    restart = f'{{ model = "restart", switch = "{switch}", time_ms = 200 }}'
+    settings += ["job.compute_ms=200", f"impairment=[{restart}]"]
+    out = tmp_path / "run"
+    gradplane.run("thc-racks", out, net="mininet", settings=settings)
+    lines = (out / "arrivals.jsonl").read_text().splitlines()
+    assert sum('"kind":"redo"' in line for line in lines) == 8  # workers
+    result = replay_run.replay(out)
+    assert isinstance(result, replay_run.ReplayResult) and result.equal, result.text()
+
+
+@real
 @pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c-bm2-ss is not on PATH")
 @pytest.mark.parametrize("text", [JOBS, RING], ids=["thc", "tos_compress"])
 def test_programs_compiled_by_p4c(tmp_path: Path, text: str) -> None:

@@ -106,7 +106,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
             link = interface.link
             for end in (link.intf1, link.intf2):
                 switch_off_offloads(end.node.pid, end.name)
-        if self.target.cable is not None:
+        if self.target.cable is not None and not self._cable:
             self._lay_cable(*self.target.cable)
         if not self.target.announces and self.address.endswith(":0"):
             self.address = f"{self.address[:-2]}:{free_port()}"
