@@ -157,7 +157,7 @@ def test_gathers_and_broadcasts_are_exact_under_losses(scheme):
 
     for found, sent in together(loopback_job(scheme, 3), program, impairments=impairments):
         assert found == [parts, parts[2:], parts, parts[:1]]
-        assert sent > 4 * 30_000
+        assert sent > 3 * 30_000  # what was lost may be sent again after the last result
 
 
 def test_gathers_that_cannot_be():
