@@ -18,7 +18,8 @@ from gradplane.hosts.digest import digest, little_endian
 from gradplane.hosts.protocols.once import Once
 
 _MOST = 64
-_FEWEST, _LEAST = 6, 1 << 16  # digests, and bytes of the first, for which it pays
+_LEAST = 1 << 16  # bytes of the one that is wanted, for which it pays
+_LANES = 8  # of vectors that are in use on average, for which it pays
 _BLOCK = 64  # of SHA-256, bytes
 _lock = threading.Lock()  # of:
 _waiting: "list[weakref.ref[PooledDigest]]" = []
@@ -69,7 +70,10 @@ def _others(wanted: PooledDigest, until: ExitStack) -> list[PooledDigest]:
         return []
     with _lock:
         living = [one for known in _waiting if (one := known()) is not None and one.waits]
-        some = living[:_MOST] if len(living) >= _FEWEST else []
+        some = living[:_MOST]
+        sizes = [one.nbytes for one in some]
+        if sum(sizes) < _LANES * max(sizes, default=1):
+            some = []
         _waiting[:] = map(weakref.ref, living[len(some) :])
         return [one for one in some if one is not wanted and one.take(until)]
 
