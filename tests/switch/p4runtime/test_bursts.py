@@ -94,9 +94,11 @@ def test_all_come_in_order(
         monkeypatch.setattr(Burst, "send", lambda b, first: bursts.append(b) or sends(b, first))
     call, stream, close = server.open()
     with ThreadPoolExecutor(1) as pool:
-        for _ in range(2):
+        for turn in range(20):
             sent = pool.submit(send, stream)
             assert [next(call) for _ in range(COUNT)] == sent.result()
+            if turn and bool(bursts) == with_bursts:  # a reader may keep up with a slow sender
+                break
     close()
     assert list(call) == []
     assert call.code() == grpc.StatusCode.OK
