@@ -49,11 +49,11 @@ def main() -> None:
 
 
 def _compile(compiler: str) -> ctypes.CDLL:
-    folder = tempfile.mkdtemp()
-    target = Path(folder) / "baseline.so"
-    command = [compiler, "-O3", "-march=native", "-shared", "-fPIC", "-o", target]
-    subprocess.run([*command, HERE / "baseline.c"], check=True)
-    return ctypes.CDLL(str(target))
+    with tempfile.TemporaryDirectory() as folder:  # a library that is loaded needs no file
+        target = Path(folder) / "baseline.so"
+        command = [compiler, "-O3", "-march=native", "-shared", "-fPIC", "-o", target]
+        subprocess.run([*command, HERE / "baseline.c"], check=True)
+        return ctypes.CDLL(str(target))
 
 
 def best(*calls: Callable[[], object], runs: int = RUNS) -> list[float]:
