@@ -43,7 +43,7 @@ def _sums(network: Any) -> list[list[str]]:
 
 
 def random_tree(draw: random.Random) -> tuple[dict[str, Any], int]:
-    """Return the arguments of a deployment, and the tensor's number, which tells the collective."""
+    """Return the arguments of a deployment, and a tensor's number: CUT for a reduce-scatter."""
     kind = draw.choice([STAR, "racks", "racks", LEVELS, FAT_TREE])
     keys: dict[str, Any] = {"workers": 4, "leaves": 1, "sum_bits": draw.choice([8, 8, 16, 32])}
     if kind == STAR:

@@ -1,4 +1,4 @@
-"""Of a reduce-scatter through switches a worker gets the sums of its own part, and no others."""
+"""In a reduce-scatter through switches a worker gets the sums of its own part, and no others."""
 
 from dataclasses import replace
 
@@ -94,7 +94,7 @@ def test_with_a_smaller_quorum_nobody_is_stuck(
 
 
 def test_a_lost_result_without_sums_is_no_miss() -> None:
-    """Of a job that gives up what does not come: worker 1 waits for its own part alone."""
+    """In a lossy job worker 1 waits only for the results that its own part needs."""
     network = Network(deployment(WORKERS, 1, reliability="lossy"))
     network.reduce(0, 7, tensor=CUT)
     while not all(network.results):

@@ -124,7 +124,7 @@ for n in (3000, 10, 3000):
 
 
 def test_gathers_and_broadcasts_are_exact_and_in_the_records(tmp_path):
-    """Of any type and shape; those of some of the ranks go to gloo."""
+    """Tensors may have any type and shape; collectives of some of the ranks go to gloo."""
     script = """
 found = {}
 for kind in ("float32", "bfloat16", "float64", "int64", "bool", "complex64"):

@@ -24,7 +24,7 @@ class Gathered:
 
 @dataclass(frozen=True)
 class _Flight:
-    """What a worker waits for: parts of so many bytes; source: of a broadcast."""
+    """What a worker waits for. n: bytes of each part. source: of a broadcast, else None."""
 
     n: int
     source: int | None
