@@ -24,6 +24,8 @@ def test_names_are_the_files() -> None:
 def test_unknown_name() -> None:
     listed = ", ".join(codecs.names())
     assert message("thx") == f'no codec "thx", did you mean "thc"? there are {listed}, {OWN}'
+    for paper, ours in (("3LC", "threelc"), ("bf16", "bfloat16"), ("int32", "switchml")):
+        assert message(paper).startswith(f'no codec "{paper}", did you mean "{ours}"?')
     assert message("_hadamard") == f'no codec "_hadamard"; there are {listed}, {OWN}'
 
 

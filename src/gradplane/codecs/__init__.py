@@ -127,6 +127,18 @@ def get(name: str, **params: Any) -> Codec:
     return codec
 
 
+_OTHER_NAMES = {  # what papers and PyTorch say
+    "3lc": "threelc",
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "fp32": "float32",
+    "int32": "switchml",
+    "a2dtwp": "adt",
+    "mxfp4": "mxfp",
+    "mxfp6": "mxfp",
+    "mxfp8": "mxfp",
+    "zero++": "zeropp",
+}
 _METHODS = {"max_size": ("n",), "_encode": ("x", "context"), "_decode": ("data", "n")}
 """What a codec writes at least, with the arguments of each."""
 _CHECKING = {"local": "state", "encode": "context", "decode": "n", "codes": "context"}
@@ -202,5 +214,5 @@ def _load(name: str) -> type[Codec]:
 
 
 def _hinted(word: str, known: list[str]) -> str:
-    hint = did_you_mean(word, known, quoted)
+    hint = did_you_mean(_OTHER_NAMES.get(word.lower(), word), known, quoted)
     return f"{quoted(word)}, {hint}" if hint else f"{quoted(word)};"
