@@ -130,6 +130,39 @@ def test_a_link_whose_headers_are_not_known_is_refused_with_a_way_out(tmp_path: 
     assert str(error.value).endswith(f"editcap -C BYTES -T rawip {path} NEW.pcap")
 
 
+def dropping(order: str, by_packets: tuple[int, ...], by_interface: tuple[int, ...]) -> bytes:
+    """A capture of one interface, with packets' counts of drops and the interface's statistics."""
+    text = block(order, 0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1))
+    text += block(order, 1, struct.pack(order + "HHI", 1, 0, 65535))
+    for count in by_packets:
+        packet = struct.pack(order + "IIIII", 0, 0, 1, 61, 61) + bytes(64)
+        text += block(order, 6, packet + struct.pack(order + "HHQI", 4, 8, count, 0))
+    counts = zip((5, 7), by_interface, strict=False)
+    options = b"".join(struct.pack(order + "HHQ", code, 8, count) for code, count in counts)
+    return text + block(order, 5, bytes(12) + options)
+
+
+@pytest.mark.parametrize(
+    ("text", "dropped"),
+    [
+        (dropping("<", (0, 3, 4), ()), 7),
+        (dropping(">", (0, 0), (5, 4)), 9),
+        (dropping("<", (1, 2), (5, 0)), 5),  # of which the packets say three
+        (dropping("<", (1,), ()) + dropping(">", (2,), ()), 3),
+        (dropping("<", (0, 0), (0, 0)), 0),
+    ],
+    ids=["packets", "statistics", "both", "sections", "none"],
+)
+def test_a_capture_that_dropped_packets_is_not_taken_for_whole(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: bytes, dropped: int
+) -> None:
+    path = tmp_path / "x.pcapng"
+    path.write_bytes(text)
+    list(read_capture(path))
+    told = f"{path}: {dropped} packets are not in it, as they were dropped while it was captured"
+    assert [line.partition(";")[0] for line in caplog.messages] == [told] * (dropped > 0)
+
+
 def test_a_missing_capture_is_named(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match=r"none.pcap: No such file or directory"):
         list(read_capture(tmp_path / "none.pcap"))

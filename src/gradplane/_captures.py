@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import logging
 import struct
 from collections import Counter
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gradplane._suggestions import near_file
+
+log = logging.getLogger(__name__)
 
 ETHERNET = 1  # link types, of tcpdump.org/linktypes.html
 RAW_IP = (12, 101, 228, 229)
@@ -22,7 +25,10 @@ _GZIP = b"\x1f\x8b"
 _PCAP = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # ns in a unit of the packets' times, by magic number
 _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET = 0x0A0D0D0A, 1, 2, 3, 6
 _BYTE_ORDER = 0x1A2B3C4D
+_STATISTICS = 5
 _RESOLUTION, _OFFSET = 9, 14  # options of an interface
+_DROPPED = {_PACKET: (4,), _STATISTICS: (5, 7)}  # options: since the last packet; by whom, in all
+_UNKNOWN = 0xFFFF  # drops of an old packet
 _BEGINS = ("neither pcap nor pcapng begins like this", "the file is empty")
 _MOST = 1 << 26  # bytes of a block or packet; more is damage
 _SECOND = 1_000_000_000
@@ -45,14 +51,16 @@ class Captured:
 def read_capture(path: str | Path, link_type: int | None = None) -> Iterator[Captured]:
     """Yield the packets of a capture in the file's order, as they are read.
 
-    link_type: the only one that is accepted, with whole packets. Raises CaptureError."""
+    link_type: the only one that is accepted, with whole packets. A warning says how many packets
+    were dropped while it was captured, where it counts them. Raises CaptureError."""
+    dropped: Counter[int] = Counter()
     try:
         with open(path, "rb") as file:
             start = file.read(4)
             file.seek(0)
             packed = start[:2] == _GZIP
             with gzip.open(file) if packed else file as plain:
-                for number, packet in enumerate(_packets(plain), 1):  # type: ignore[arg-type]
+                for number, packet in enumerate(_packets(plain, dropped), 1):  # type: ignore[arg-type]
                     _check(packet, number, link_type)
                     yield packet
     except _Damage as damage:
@@ -61,6 +69,12 @@ def read_capture(path: str | Path, link_type: int | None = None) -> Iterator[Cap
         raise CaptureError(f"{path}: {error.strerror or error}{near_file(Path(path))}") from None
     except EOFError as error:
         raise CaptureError(f"{path}: {error}") from None
+    if dropped.total():
+        log.warning(
+            "%s: %d packets are not in it, as they were dropped while it was captured; beside the"
+            " capture of another place they look lost there: give dumpcap a larger buffer (-B)",
+            path, dropped.total(),
+        )  # fmt: skip
 
 
 def frame_sizes(path: str | Path) -> tuple[list[tuple[int, int]], list[str]]:
@@ -138,10 +152,10 @@ def _check(packet: Captured, number: int, link_type: int | None) -> None:
         )
 
 
-def _packets(file: BinaryIO) -> Iterator[Captured]:
+def _packets(file: BinaryIO, dropped: Counter[int]) -> Iterator[Captured]:
     start = file.read(4)
     if struct.unpack("<I", start.ljust(4, b"\0"))[0] == _SECTION:
-        yield from _Blocks(file).packets()
+        yield from _Blocks(file, dropped).packets()
         return
     for order in "<>":
         if len(start) == 4 and (unit := _PCAP.get(struct.unpack(order + "I", start)[0])):
@@ -189,12 +203,16 @@ class _Interface:
 
 
 class _Blocks:
-    """The blocks of a pcapng file, whose first four bytes were read."""
+    """The blocks of a pcapng file, whose first four bytes were read.
 
-    def __init__(self, file: BinaryIO) -> None:
+    dropped: is told how many packets were dropped at each interface, by its number in the file."""
+
+    def __init__(self, file: BinaryIO, dropped: Counter[int]) -> None:
         self._file = file
         self._order = "<"
         self._interfaces: list[_Interface] = []
+        self._earlier = 0  # interfaces of earlier sections
+        self._dropped = dropped
 
     def packets(self) -> Iterator[Captured]:
         kind, number = _SECTION, 1
@@ -203,6 +221,8 @@ class _Blocks:
             try:
                 if kind == _INTERFACE:
                     self._interfaces.append(self._interface(body))
+                elif kind == _STATISTICS:
+                    self._statistics(body)
                 elif kind in (_PACKET, _OLD_PACKET, _SIMPLE_PACKET):
                     yield self._packet(kind, body)
             except (struct.error, IndexError):
@@ -223,6 +243,7 @@ class _Blocks:
             little = struct.unpack("<I", taken)[0] == _BYTE_ORDER
             if not little and struct.unpack(">I", taken)[0] != _BYTE_ORDER:
                 raise _Damage(f"{what}: damaged: no byte order")
+            self._earlier += len(self._interfaces)
             self._order, self._interfaces = "<" if little else ">", []
         size = struct.unpack(self._order + "I", length)[0]
         if size < 12 + len(taken) or size % 4:
@@ -231,26 +252,50 @@ class _Blocks:
         return taken + rest[:-4]
 
     def _interface(self, body: bytes) -> _Interface:
-        link_type, units, offset, at = self._unpack("H", body[:2])[0], 1_000_000, 0, 8
-        while at + 4 <= len(body):
-            code, size = self._unpack("HH", body[at : at + 4])
-            value = body[at + 4 : at + 4 + size]
-            if code == _RESOLUTION and size == 1:
+        link_type, units, offset = self._unpack("H", body[:2])[0], 1_000_000, 0
+        for code, value in self._options(body[8:]):
+            if code == _RESOLUTION and len(value) == 1:
                 units = 2 ** (value[0] & 0x7F) if value[0] & 0x80 else 10 ** value[0]
-            elif code == _OFFSET and size == 8:
+            elif code == _OFFSET and len(value) == 8:
                 offset = self._unpack("q", value)[0]
-            at += 4 + size + -size % 4
         return _Interface(link_type, units, offset)
 
     def _packet(self, kind: int, body: bytes) -> Captured:
         if kind == _SIMPLE_PACKET:  # it has no time
             size = self._unpack("I", body[:4])[0]
             return Captured(0, body[4 : 4 + size], size, self._interfaces[0].link_type)
-        number = self._unpack("I" if kind == _PACKET else "H", body[: 4 if kind == _PACKET else 2])
         high, low, kept, size = self._unpack("IIII", body[4:20])
-        interface = self._interfaces[number[0]]
+        if kind == _PACKET:
+            number = self._unpack("I", body[:4])[0]
+            drops = self._drops(_PACKET, body[20 + kept + -kept % 4 :])
+        else:
+            number, drops = self._unpack("HH", body[:4])
+            drops = 0 if drops == _UNKNOWN else drops
+        interface = self._interfaces[number]
         data = body[20 : 20 + kept]
+        self._dropped[self._earlier + number] += drops
         return Captured(interface.time(high, low), data, size, interface.link_type)
+
+    def _drops(self, kind: int, options: bytes) -> int:
+        """Return the sum of the options of a kind of block that count drops."""
+        return sum(
+            self._unpack("Q", value)[0]
+            for code, value in self._options(options)
+            if code in _DROPPED[kind] and len(value) == 8
+        )
+
+    def _statistics(self, body: bytes) -> None:
+        """Take what an interface dropped since its capture began, which packets may say in part."""
+        number = self._earlier + self._unpack("I", body[:4])[0]
+        self._dropped[number] = max(self._dropped[number], self._drops(_STATISTICS, body[12:]))
+
+    def _options(self, text: bytes) -> Iterator[tuple[int, bytes]]:
+        at = 0
+        while at + 4 <= len(text):
+            code, size = self._unpack("HH", text[at : at + 4])
+            at += 4
+            yield code, struct.unpack_from(f"{size}s", text, at)[0]
+            at += size + -size % 4
 
     def _unpack(self, form: str, data: bytes) -> tuple[int, ...]:
         return struct.unpack(self._order + form, data)
