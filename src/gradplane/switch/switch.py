@@ -204,7 +204,8 @@ class Switch:
             part = slice(first, first + BATCH)
             parts.append((first, self.process_spans(where[part], whole, starts[part], ends[part])))
         rows, out = joined(parts)
-        columns = np.zeros((3, len(rows) + 1), dtype=np.int64)
+        columns = np.empty((3, len(rows) + 1), dtype=np.int64)
+        columns[1, 0] = 0
         columns[:, 1:] = rows.T
         return columns[0, 1:], out, columns[1], columns[2, 1:]
 
@@ -546,8 +547,8 @@ class Switch:
 
     def _check_ports(self, ports: Ints) -> None:
         if len(ports):
-            last = int(ports.view(np.uint64).max())  # a negative one is the last there
-            self.architecture.check_port(last if last < 1 << 63 else int(ports.min()))
+            last = int(ports[ports.view(np.uint64).argmax()])  # there a negative one is the last
+            self.architecture.check_port(last if last >= 0 else int(ports.min()))
 
     def reset(self) -> None:
         """Reset tables, registers, counters, meters and groups to their initial state."""

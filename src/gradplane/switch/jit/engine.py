@@ -528,10 +528,9 @@ def _words(address: int, count: int) -> memoryview[int]:
 
 
 def _address(array: Any) -> int:
-    try:
-        return ctypes.addressof(_START.from_buffer(array))
-    except TypeError:  # read-only
+    if isinstance(array, np.ndarray) and not array.flags.writeable:
         return int(array.__array_interface__["data"][0])
+    return ctypes.addressof(_START.from_buffer(array))
 
 
 _START = ctypes.c_char * 0
