@@ -20,6 +20,19 @@ def test_codes_and_bytes_leave_the_same_residual() -> None:
     assert codes.shape == (512,)
 
 
+@pytest.mark.parametrize("name", ["thc", "signsgd", "terngrad"])
+def test_a_combined_vector_has_the_same_codes_and_leaves_the_same_residual(name: str) -> None:
+    codec = ErrorFeedback(codecs.get(name))
+    state = codec.skip(X, codec.start(300))
+    total, combined = codec.combined(X, state)
+    shared = codec.local(X, state)
+    assert np.array_equal(codec.local(total, combined), shared)
+    codes, left = codec.codes(X, shared, 3, state, worker=2)
+    again, same = codec.codes(total, shared, 3, combined, worker=2)
+    assert np.array_equal(again, codes) and np.array_equal(same.error, left.error)
+    assert np.array_equal(codec.skip(total, combined).error, codec.skip(X, state).error)
+
+
 def test_the_statistic_is_of_gradient_and_residual() -> None:
     codec = ErrorFeedback(codecs.get("thc"))
     state = codec.skip(X, codec.start(300))

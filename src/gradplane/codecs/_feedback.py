@@ -1,6 +1,5 @@
 """Error feedback around any codec (Karimireddy et al., ICML 2019; THC Algorithm 3, lines 5, 22)."""
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -44,6 +43,13 @@ class Residual:
 
 
 @dataclass(frozen=True)
+class Combined:
+    """The state that goes with x + e in the place of x; and the wrapped codec's."""
+
+    inner: State
+
+
+@dataclass(frozen=True)
 class ErrorFeedback(Codec):
     """Encodes x + e and keeps e = (x + e) - (the receiver's decoding of this worker's codes).
 
@@ -69,6 +75,10 @@ class ErrorFeedback(Codec):
     def start(self, n: int) -> Residual:
         """Return a residual of zeros."""
         return Residual(np.zeros(check_int("n", n, 0), np.float32), self.codec.memoryless.start(n))
+
+    def combined(self, x: Floats, state: State) -> tuple[Floats, Combined]:
+        """Return x + e and its state, for local(), then codes() or skip(): they add e no more."""
+        return self._total(x, state), Combined(state.inner)
 
     def skip(self, x: Floats, state: State = None) -> Residual:
         """Keep all of x + e."""
@@ -141,16 +151,13 @@ class ErrorFeedback(Codec):
 
     def _codes(self, x: Floats, context: Context) -> tuple[Codes, Residual]:
         """Return the wrapped codec's codes of x + e."""
-        from gradplane.codecs._quantise import look_up  # codecs whose codes are summed have it
-
         total, codec = self._total(x, context.state), self.codec.memoryless
         inner = context.state.inner
         shared = codec._local(total, inner) if context.shared is None else context.shared
         codes, inner = codec._codes(total, Context(shared, context.seed, inner, context.worker))
 
         def unsent() -> Floats:
-            looked_up = look_up(codes, self._numbers)
-            sent = self.codec.decode_sum(looked_up, total.size, 1, shared, context.seed)
+            sent = self.codec._decode_codes(codes, total.size, shared, context.seed)
             return np.subtract(total, sent, out=sent)
 
         return codes, Residual(Deferred(unsent), inner)
@@ -159,11 +166,6 @@ class ErrorFeedback(Codec):
         """Return the residual, where it is not computed yet, and what the wrapped codec put off."""
         own = (state.unsent,) if isinstance(state.unsent, Deferred) else ()
         return (*own, *self.codec.memoryless.deferred(state.inner))
-
-    @functools.cached_property
-    def _numbers(self) -> npt.NDArray[Any]:
-        """The table as an array."""
-        return np.array(self.table, np.min_scalar_type(self.table[-1]))
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, Residual]:
         total, codec = self._total(x, context.state), self.codec.memoryless
@@ -177,6 +179,8 @@ class ErrorFeedback(Codec):
         from gradplane._vector_kernels import add
 
         x = check_float32(x)
+        if isinstance(state, Combined):
+            return x
         total: Floats = np.empty_like(x)
         add(x, residual(x, state, "error feedback"), total)
         if not all_finite(total):

@@ -139,12 +139,28 @@ class GridCodec(Codec):
         """Decode sums; a missing lane's estimate is 0 before the inverse rotation."""
         shared = self._shared(shared, n)
         self._check_sums(sums, n, count)
-        middle = _quantise.centre(sums, count, self.granularity)
+        return self._filled(_quantise.centre(sums, count, self.granularity), n, shared, seed)
+
+    def _decode_codes(self, codes: Codes, n: int, shared: Floats | None, seed: int = 0) -> Floats:
+        """Return the vector of one worker's codes, without their sums."""
+        if type(self).decode_sum is not GridCodec.decode_sum:
+            return super()._decode_codes(codes, n, shared, seed)
+        middle = _quantise.look_up(codes, self._middles)
+        return self._filled(middle, n, self._shared(shared, n), seed)
+
+    def _filled(self, middle: Floats, n: int, shared: Floats, seed: int) -> Floats:
+        """Return n values from grid positions in half steps from the middle."""
         out = np.empty(n, np.float32)
         for k, part in enumerate(self.partitions(n)):
             lanes = middle[part.lane : part.lane + part.lanes]
             self._fill(out[part.start : part.stop], lanes, shared[k], _spin(seed, k))
         return out
+
+    @functools.cached_property
+    def _middles(self) -> Floats:
+        """The table's values in half steps from the grid's middle."""
+        middles: Floats = 2 * np.array(self.table, np.float32) - np.float32(self.granularity)
+        return middles
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
         shared = self._shared_or_local(x, context)
@@ -168,15 +184,15 @@ class GridCodec(Codec):
         parts = [self._read(reader, k, part) for k, part in enumerate(self.partitions(n))]
         reader.end()
         shared = self._shared(np.array([part.shared for part in parts], np.float32), n)
-        table = 2 * np.array(self.table, np.float32) - np.float32(self.granularity)
         out = np.empty(n, np.float32)
         for k, part in enumerate(self.partitions(n)):
-            middle = self._values(parts[k].fields, part, table)
+            middle = self._values(parts[k].fields, part)
             self._fill(out[part.start : part.stop], middle, shared[k], parts[k].spin)
         return out
 
-    def _values(self, fields: Codes, part: Partition, table: Floats) -> Floats:
-        """Return the table's values of a partition's packed codes."""
+    def _values(self, fields: Codes, part: Partition) -> Floats:
+        """Return the grid positions of a partition's packed codes, in half steps."""
+        table = self._middles
         if self._fields is _packing and len(table) == 16 and part.lanes == 2 * fields.size:
             return _quantise.look_up_pairs(fields, table)  # no code is beyond the table
         codes = self._fields.unpack(fields, part.lanes, self._field_bits)

@@ -15,9 +15,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
+from queue import SimpleQueue
 from typing import Any, TextIO, TypeVar
 
 from gradplane._deferred import Deferred
@@ -34,15 +35,30 @@ class IdleThread:
     """A thread that computes values in order. It starts with the first one."""
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, "idle", _yield_to_others)
+        self._values: SimpleQueue[Deferred[Any] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._closed = False
 
     def compute(self, value: Deferred[Any]) -> None:
         """Compute a value. Whoever asks for it gets its exception, if there is one."""
-        self._thread.submit(value.get)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="idle", daemon=True)
+            self._thread.start()
+        self._values.put(value)
 
     def close(self) -> None:
         """End the thread; values that it has not begun are not computed."""
-        self._thread.shutdown(cancel_futures=True)
+        self._closed = True
+        self._values.put(None)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        _yield_to_others()
+        while (value := self._values.get()) is not None and not self._closed:
+            with contextlib.suppress(Exception):
+                value.get()
+            del value  # whose memory is large
 
 
 def _yield_to_others() -> None:

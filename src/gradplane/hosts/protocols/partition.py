@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane._deferred import Deferred
-from gradplane.codecs import Partition
+from gradplane.codecs import ErrorFeedback, Partition
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.device_vector import DeviceVector, zeros_of
 from gradplane.hosts.protocols.job_codec import reduce_seed
@@ -19,6 +19,7 @@ from gradplane.hosts.protocols.switch_states import (
     after,
 )
 from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.payloads import Bytes
 
 
 class SummedCodes(Protocol):
@@ -72,7 +73,7 @@ class WorkerPartition:
         self.own_norm = 0  # float32 bits
         self.codes = NO_CODES
         self._prepared: tuple[int, Encoding] | None = None  # and its norm
-        self.packets = np.empty((0, 0), np.uint8)  # payloads of the chunks, once encoded
+        self.packets: Bytes  # payloads of the chunks, uint8[chunks, bytes], set by the reduce
 
     def needed_by(self, worker: int) -> bool:
         """Return whether a worker needs the sums."""
@@ -85,6 +86,8 @@ class WorkerPartition:
 
     def local_norm(self) -> int | None:
         """Return this worker's norm, as float32 bits; None if the codec needs none."""
+        if isinstance(self._codec, ErrorFeedback):
+            self._x, self.state = self._codec.combined(self._x, self.state)
         stat = self._codec.local(self._x, self.state)
         return None if stat is None else aggregation.norm_bits(stat[0])
 

@@ -98,23 +98,25 @@ class SwitchPackets:
         return self.send(Payloads(packets, sizes))
 
     def indices(
-        self, first: int, codes: npt.NDArray[np.uint8], norm: int, owner: int | None = None
-    ) -> Bytes:
-        """Return the payloads of a partition's INDICES packets, uint8[chunks, bytes].
+        self,
+        first: int,
+        codes: npt.NDArray[np.uint8],
+        norm: int,
+        packets: Bytes,
+        owner: int | None = None,
+    ) -> None:
+        """Write the payloads of a partition's INDICES packets, uint8[chunks, indices_size()].
 
         first: number of its first chunk. codes: uint8[lanes], below 2^code_bits; the last packet
         is filled up with 0. owner: the only worker that needs the sums; None: all do. Where the job
         sends nonzero blocks only, one whose indices repeat has the flag, and ends with the header.
         """
         transport = self._job.transport
-        count = -(-codes.size // aggregation.LANES[transport.sum_bits])
-        packets = np.empty((count, indices_size(transport)), np.uint8)
         template = self._header(Type.INDICES, first, norm, 0, self._child(owner))
         _head(np.frombuffer(template, np.uint8), first, transport.slots, packets)
         _pack(codes, transport.code_bits, packets)
         if transport.nonzero_blocks:
             _shorten(packets)
-        return packets
 
     def _child(self, owner: int | None) -> int:
         """Return the number plus 1 of a worker at this worker's switch, as INDICES have it."""

@@ -24,6 +24,7 @@ from gradplane.hosts.protocols.results import (
     SummedLanes,
     is_integers,
 )
+from gradplane.hosts.protocols.switch_packets import indices_size
 from gradplane.hosts.protocols.switch_states import PartitionState
 from gradplane.hosts.wire.payloads import Bytes
 
@@ -76,6 +77,9 @@ class SwitchReduce(Record):
         self.asked: dict[int, tuple[int, int]] = {}
         self._workers = job.workers
         self._packets: Ints = np.zeros(len(parts), np.int64)
+        self._rows: Bytes = np.empty((chunks, indices_size(job.transport)), np.uint8)
+        for part in parts:
+            part.packets = self._rows[part.first - self.first : part.stop - self.first]
         super().__init__(
             table=address_of(self.table), chunks=chunks, first=self.first, parts=len(parts),
             ends=address_of(self.ends), norms=address_of(self.norms),
@@ -92,10 +96,9 @@ class SwitchReduce(Record):
         """Go on with sums of this worker's own, as it has others than the ones before it."""
         self._use(self._common.copy(self.table["count"] > 0))
 
-    def open(self, part: WorkerPartition, packets: Bytes) -> None:
-        """Let a partition's chunks take their turns, with these payloads."""
-        part.packets = packets
-        self._packets[part.index] = address_of(packets)
+    def open(self, part: WorkerPartition) -> None:
+        """Let a partition's chunks take their turns, as their payloads are made."""
+        self._packets[part.index] = address_of(part.packets)
         self.sending += 1
         self.rows_of(part)["open"] = 1
         if self.sending == len(self.parts):
@@ -123,17 +126,7 @@ class SwitchReduce(Record):
 
     def packets(self, indices: Ints) -> Bytes:
         """Return the payloads of some chunks, whose partitions are encoded, as uint8[k, bytes]."""
-        if len(self.parts) == 1:
-            return self.parts[0].packets[indices]
-        parts = np.searchsorted(self.ends, indices, side="right")
-        if len(indices) and (parts == parts[0]).all():
-            part = self.parts[int(parts[0])]
-            return part.packets[indices - (part.first - self.first)]
-        rows = [
-            self.parts[part].packets[index - (self.parts[part].first - self.first)]
-            for part, index in zip(parts.tolist(), indices.tolist(), strict=True)
-        ]
-        return np.array(rows)
+        return self._rows[indices]
 
     def settle(self) -> None:
         """Keep the sums, which no packet changes any more, once for all workers that have them."""

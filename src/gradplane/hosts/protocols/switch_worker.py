@@ -685,7 +685,8 @@ class SwitchWorker:
         part.encode(norm, self._worker)
         self.watch(reduce.ticket, "network")
         reduce.norms[part.index] = norm or 0
-        reduce.open(part, self._packets.indices(part.first, part.codes, norm or 0, part.owner))
+        self._packets.indices(part.first, part.codes, norm or 0, part.packets, part.owner)
+        reduce.open(part)
         if reduce.vector.size >= LARGE:
             self._defer(reduce, part)
 
