@@ -86,6 +86,14 @@ class RingNetwork(StreamNetwork):
         return super()._arrival(source, to, payload)
 
 
+def worker_sums(xs):
+    """Return the sums in the order of the vectors, by NumPy."""
+    total = xs[0]
+    for x in xs[1:]:
+        total = total + x
+    return total
+
+
 def ring_sums(xs):
     """Return a ring's sums of exact float32 vectors: each block is summed from its worker on."""
     n, size = len(xs), xs[0].size
@@ -98,3 +106,7 @@ def ring_sums(xs):
         total[start:stop] = part
         start = stop
     return total
+
+
+SUMS = {"rotated": ring_sums, "workers": worker_sums}
+"""By a job's `sum_order`."""

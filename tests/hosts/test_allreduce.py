@@ -55,6 +55,22 @@ def test_sums_of_any_shape(n):
             assert np.array_equal(result.ravel(), ring_sums(xs))
 
 
+def test_sums_in_the_order_of_the_ranks():
+    class Ordered(Ring):
+        def __init__(self, *arguments):
+            super().__init__(*arguments, sum_order="workers")
+
+    xs = vectors(3, 6000)
+    expected = xs[0] + xs[1] + xs[2]
+    for exact, tight in together(
+        3,
+        lambda ring, rank: (ring.allreduce(xs[rank]), ring.allreduce_compressed(xs[rank])),
+        Ordered,
+    ):
+        assert np.array_equal(exact, expected)
+        assert np.array_equal(tight, truncated(expected, 10))
+
+
 def test_compressed_sums_are_what_the_bound_leaves():
     xs = vectors(3, 5000)
 
@@ -190,6 +206,13 @@ def test_calls_that_cannot_be_made(call, message):
 def test_rings_that_cannot_be(rank, peers, message):
     with pytest.raises(RingError, match=f"^{re.escape(message)}$"):
         Ring(rank, peers)
+
+
+def test_an_unknown_order_is_refused():
+    with pytest.raises(
+        RingError, match=r"""^sum_order = 'rank': it must be "rotated" or "workers"$"""
+    ):
+        Ring(0, addresses(1), sum_order="rank")
 
 
 def test_an_address_that_is_taken_leaves_nothing_open():

@@ -134,8 +134,12 @@ def test_the_report_shows_switches_links_and_parts(ring_run: Runs) -> None:
         SERVER,
         ("job.marked=false", "job.push=inceptionn"),
         ("job.codec_ns_per_value=3", "job.reduce_ns_per_value=2"),
+        ("job.sum_order=workers",),
     ],
-    ids=["ring", "two workers", "server", "codec of the hosts", "work takes time"],
+    ids=[
+        *("ring", "two workers", "server", "codec of the hosts", "work takes time"),
+        "workers' order",
+    ],
 )
 def test_a_replay_is_equal_bit_for_bit(ring_run: Runs, settings: tuple[str, ...]) -> None:
     run = ring_run(*settings)
@@ -276,6 +280,11 @@ REFUSED = {
         'push = "float32"',
         'push = "float32"\npull = "float16"',
         'a ring has no server that answers: pull is for aggregation = "ps"',
+    ),
+    "an order without a ring": (
+        'aggregation = "ring"',
+        'aggregation = "ps"\nsum_order = "workers"',
+        'sum_order is of aggregation = "ring", or of rings: leave it out',
     ),
     "a sum in several switches": (
         'aggregation = "ring"',

@@ -219,6 +219,45 @@ def test_exchanges_replay(exchanged, tmp_path, settings):
     assert "worker 1: sums " in found.text()
 
 
+ORDERS = """
+import os
+from pathlib import Path
+
+import numpy as np
+
+from gradplane.hosts.config import HostConfig
+from gradplane.hosts.reducer import Reducer
+
+path = Path(os.environ["GRADPLANE_NETWORK"], os.environ["GRADPLANE_HOST"] + ".json")
+with Reducer(HostConfig.from_json(path.read_text())) as reducer:
+    x = np.float32([1e8, 1, -1e8, 1])[reducer.rank]
+    for scattered in (False, True):
+        for n in (4, 400, 4000):
+            found = reducer.start(np.full(n, x), None, None, scattered).result().sum
+            part = n // 4
+            own = found[reducer.rank * part :][:part] if scattered else found
+            assert set(own.tolist()) == {1.0}, (n, scattered, set(own.tolist()))
+"""
+
+
+def test_a_rings_sums_are_in_the_order_of_the_ranks(experiment, tmp_path):
+    """With losses, and unless the experiment says otherwise; also in the replay."""
+    script = tmp_path / "orders.py"
+    script.write_text(ORDERS)
+    settings = [*RING, "topology.workers=4"]
+    done = torchrun(experiment, script, out=tmp_path / "run", settings=settings)
+    assert (done.values["reduces"], done.values["losses_injected"] != {}) == (6, True)
+    assert 'sum_order = "workers"' in (done.folder / "experiment.toml").read_text()
+    assert replay_run.replay(done.folder).equal
+    with pytest.raises(RankError):
+        torchrun(
+            experiment,
+            script,
+            out=tmp_path / "rotated",
+            settings=[*settings, "job.sum_order=rotated"],
+        )
+
+
 def test_programs_join_from_the_prompt(experiment, reducing, tmp_path):
     """The hosts' shells have the two variables; what the programs exchange replays."""
     out = tmp_path / "run"

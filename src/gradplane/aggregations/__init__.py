@@ -42,6 +42,7 @@ def _messages(found: Any) -> bool:
 _DOORS: _plugins.Doors = {
     "needed_program": (lambda found: isinstance(found, str | None), "a program's name, or None"),
     "takes_tensors": (lambda found: isinstance(found, bool), "True or False"),
+    "has_rings": (lambda found: isinstance(found, bool), "True or False"),
     "servers": (lambda found: isinstance(found, int), "a number of hosts"),
     "defaults": (lambda found: isinstance(found, dict), "a table of keys"),
     "check": (lambda found: isinstance(found, Iterable), "pairs of a key and a text"),

@@ -207,6 +207,10 @@ class Aggregation(ABC):
         """Return the groups of a job that have a server of their own, level by level."""
         return tuple(chain.from_iterable(levels(groups)[job.rings :])) if self.group_servers else ()
 
+    def has_rings(self, job: AskedJob) -> bool:
+        """Return whether values are added round rings, in one of two orders (sum_order)."""
+        return job.rings
+
     def defaults(self) -> dict[str, Any]:
         """Return the values of keys of a [[job]] that default to None and are not given."""
         return {}
@@ -230,6 +234,8 @@ class Aggregation(ABC):
             yield "between", 'between is of aggregation = "ps" with groups: leave it out'
         if job.rings and (job.groups is None or not self.group_servers):
             yield "rings", 'rings is of aggregation = "ps" with groups: leave it out'
+        if job.sum_order is not None and not self.has_rings(job):
+            yield "sum_order", 'sum_order is of aggregation = "ring", or of rings: leave it out'
         if not (self.has_levels and len(placed.switches) > 1):
             of_levels = "of switches that sum a job in levels, and here they do not"
             if job.quorums is not None and (job.groups is None or not self.group_servers):

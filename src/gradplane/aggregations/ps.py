@@ -122,7 +122,7 @@ class ServerScheme(Aggregation):
         for group, address in config.servers.items():
             below = [names[ip] for ip, _ in map(config.address, group)]
             if config.rings and group in levels(placed.groups)[0]:
-                found += round_of(below, codec, values)
+                found += round_of(below, config, values)
                 found += [(one, other, pull) for one, other in pairwise(below)]
                 continue
             assert address is not None

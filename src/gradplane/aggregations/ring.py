@@ -15,6 +15,7 @@ from gradplane.aggregations.aggregation import (
     ReplayedJob,
     suggesting,
 )
+from gradplane.aggregations.needs import AskedJob
 from gradplane.codecs import Codec
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.group_tree import levels, members_of
@@ -37,22 +38,26 @@ class RingScheme(Aggregation):
     only_reliability = RELIABILITY
     instead = 'aggregation = "switch" or "ps"'
 
+    def has_rings(self, job: AskedJob) -> bool:
+        """Return True: all values are."""
+        return True
+
     def takes_tensors(self, codec: Codec) -> bool:
         """Return whether the codec's paper takes tensors by themselves, and a ring can."""
         return codec.by_tensor and bool(codec.carriers)
 
     def streams(self, placed: PlacedJob, config: JobConfig, values: int) -> Sequence[Messages]:
-        """Return a block of each worker, to its right neighbour; over groups likewise of each
+        """Return what each worker sends to its right neighbour at once; over groups likewise each
         leader among these, and down each group."""
         names = [host.name for host in placed.members]
         if not placed.groups:
-            return list(round_of(names, push_codec(config), values))
-        codec, found = push_codec(config), list[Messages]()
+            return list(round_of(names, config, values))
+        found = list[Messages]()
         below = list(chain.from_iterable(levels(placed.groups)))
-        block = -(-codec.most_bytes(values) // len(placed.groups))
+        block = _block(len(placed.groups), config, values)
         for group in (*below, placed.groups):
             members = [names[worker] for worker in members_of(group)]
-            found += round_of(members, codec, values)
+            found += round_of(members, config, values)
             if group != placed.groups:
                 found += [(a, b, block) for a, b in pairwise(members)]
         return found
@@ -69,9 +74,16 @@ class RingScheme(Aggregation):
         return _ReplayedReduces(replayed).reduce
 
 
-def round_of(names: Sequence[str], codec: Codec, values: int) -> Iterator[Messages]:
-    """Yield a block of each host of a ring, to its right neighbour."""
-    block = -(-codec.most_bytes(values) // len(names))
+def _block(places: int, config: JobConfig, values: int) -> int:
+    """Return the bytes that each host of a ring has under way: a block, or, where all start at one
+    place, those that follow each other."""
+    together = places if config.sum_order == "rotated" else 1
+    return -(-push_codec(config).most_bytes(values) // together)
+
+
+def round_of(names: Sequence[str], config: JobConfig, values: int) -> Iterator[Messages]:
+    """Yield what each host of a ring sends to its right neighbour at once."""
+    block = _block(len(names), config, values)
     for place, name in enumerate(names):
         if len(names) > 1:
             yield name, names[(place + 1) % len(names)], block

@@ -576,6 +576,7 @@ def _config(
         groups=placed.groups,
         quorums=job.quorums or () if placed.groups else (),
         rings=job.rings,
+        sum_order=job.sum_order or "rotated",
     )
 
 

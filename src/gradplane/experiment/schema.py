@@ -311,6 +311,7 @@ class Job(Section):
     roots: int | None = Field(default=None, ge=1)
     groups: Groups = None
     rings: bool = False
+    sum_order: Literal["rotated", "workers"] | None = None
     between: Annotated[NamedModel | None, BeforeValidator(_by_name)] = None
     reliability: Literal["lossy", "retransmit"] = "lossy"
     error_feedback: bool = True

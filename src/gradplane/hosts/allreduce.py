@@ -47,25 +47,33 @@ class Ring:
     """One process of the ring; a context manager.
 
     rank: its index in `addresses`, which are IPs or (IP, UDP port). timeout: seconds that a call
-    may take. Raises RingError for an invalid rank or address, OSError if this process's address
-    cannot be bound. After a failed call the ring cannot be used again. A thread answers the peers.
-    Another ring on the same addresses must wait until all have closed the first.
+    may take. sum_order: "rotated", each block is added up from another rank on, or "workers", every
+    place of an array of any size from rank 0 on; the same in all processes. Raises RingError for an
+    invalid rank, address or order, OSError if this process's address cannot be bound. After a
+    failed call the ring cannot be used again. A thread answers the peers. Another ring on the same
+    addresses must wait until all have closed the first.
     """
 
     def __init__(
-        self, rank: int, addresses: Sequence[str | tuple[str, int]], timeout: float = 60.0
+        self,
+        rank: int,
+        addresses: Sequence[str | tuple[str, int]],
+        timeout: float = 60.0,
+        sum_order: str = "rotated",
     ) -> None:
+        if sum_order not in ("rotated", "workers"):
+            raise RingError(f'sum_order = {sum_order!r}: it must be "rotated" or "workers"')
         self._peers = _checked(rank, addresses)
         self._rank, self._left, self._timeout = rank, (rank - 1) % len(self._peers), timeout
         self._calls = 0
-        self._bound, self._size = _EXACT, 0  # of the call under way
+        self._bound, self._size, self._due = _EXACT, 0, 0  # of the call under way; its messages
         self._early: list[tuple[Peer, bytes]] = []  # messages of calls to come
         self._heard: dict[Peer, float] = {}
         self._broken: Exception | None = None
         self._result: Future[Floats] = Future()
         self._result.set_result(np.zeros(0, np.float32))
         plans = {
-            bound: RingPlan(self._peers, Marked(), bound or None)
+            bound: RingPlan(self._peers, Marked(), bound or None, rotated=sum_order == "rotated")
             for bound in (_EXACT, *ERROR_BOUNDS)
         }
         self._workers = {bound: RingWorker(plan, rank) for bound, plan in plans.items()}
@@ -139,7 +147,9 @@ class Ring:
         call, self._calls = self._calls, self._calls + 1
         try:
             now = self._loop.env.now()
-            self._machines.perform(self._workers[bound].reduce(call, x, now, bound))
+            begun = self._workers[bound].reduce(call, x, now, bound)
+            self._due = len(self._workers[bound].missing(call))
+            self._machines.perform(begun)
             early, self._early = self._early, []
             for peer, data in early:
                 self._machines.perform(self._message(peer, data, now))
@@ -194,7 +204,7 @@ class Ring:
         missing = len(self._workers[self._bound].missing(call))
         said = f"{name}, call {call}, rank {self._rank}: not done after {self._timeout:g} s"
         if missing:
-            owes = f"owes {missing} of {2 * (n - 1)} blocks"
+            owes = f"owes {missing} of {self._due} blocks"
             said += f"; rank {left} ({_text(self._peers[left])}) {self._last(left)} and {owes}"
         if not self._machines.idle:
             said += f"; rank {right} ({_text(self._peers[right])}) does not acknowledge"

@@ -154,6 +154,7 @@ class JobConfig:
     groups: Group = ()  # of workers whose hosts sum in levels; none: one
     quorums: tuple[int, ...] = ()  # with groups and servers: of each level's children
     rings: bool = False  # with groups and servers: rings in the place of the lowest servers
+    sum_order: str = "rotated"  # of rings: "rotated" or "workers"; see ring_plan.py
 
     @cached_property
     def everybody(self) -> tuple[int, ...]:

@@ -376,7 +376,8 @@ class Reducer:
         """Describe what decides how the job's vectors are encoded."""
         job = self.config.job
         groups = f", groups {job.groups}" if job.groups else ""
-        codes = f"{job.transport.sum_bits} bits, {job.coding}{groups}"
+        order = "" if job.sum_order == "rotated" else f", sum_order {job.sum_order}"
+        codes = f"{job.transport.sum_bits} bits, {job.coding}{groups}{order}"
         return f"{job.aggregation}, seed {job.seed}, {codes}"
 
     def _saved(self) -> bytes:

@@ -38,7 +38,7 @@ def _ring(name: str, push: str) -> Way:
         f"{name}, ring",
         (
             *("job.aggregation=ring", "job.reliability=retransmit", "job.error_feedback=false"),
-            f"job.push={push}",
+            *(f"job.push={push}", "job.sum_order=rotated"),
         ),
     )
 
@@ -54,7 +54,10 @@ WAYS = {
     ),
     "inceptionn": Way(
         "INCEPTIONN, ring",
-        ("job.aggregation=ring", "job.push=inceptionn", "job.reliability=retransmit"),
+        (
+            *("job.aggregation=ring", "job.push=inceptionn", "job.reliability=retransmit"),
+            "job.sum_order=rotated",
+        ),
     ),
     "mxfp8": _ring("MXFP8", '{name="mxfp", element="e4m3"}'),
     "mxfp6": _ring("MXFP6", '{name="mxfp", element="e2m3"}'),

@@ -87,6 +87,10 @@ def torchrun(
     whole = "job.by_tensor=false"  # a script's buckets are not the model's tensors
     deployment = load_deployment(experiment, (whole, *settings), seed)
     _check(deployment, script)
+    (job,) = deployment.experiment.job
+    if job.sum_order is None and deployment.jobs[0].scheme.has_rings(job):
+        ordered = "job.sum_order=workers"  # as a script's sums are elsewhere
+        deployment = load_deployment(experiment, (whole, ordered, *settings), seed)
     folder = run_folder.create(out, f"{deployment.experiment.name}-torch", replaced=True).resolve()
     text = dumps(deployment.experiment.values())
     write_whole(folder / run_folder.EXPERIMENT, text)

@@ -62,6 +62,13 @@ def test_an_epoch_ends_with_a_synchronisation_that_copies_nothing(plain):
     ]
 
 
+def test_losses_change_no_weight_in_the_workers_order():
+    job = make_job(aggregation="ring", epochs=1, sum_order="workers")
+    own, lossy = run(job), run(job, [LOSS])
+    assert weights(own) == weights(lossy) and len(weights(own)) == 22
+    assert any(r["kind"] == "verdict" for r in lossy.records)
+
+
 @pytest.mark.parametrize("changes", [{}, {"marked": True, "bound": 10}])
 def test_losses_change_no_weight(plain, marked, changes):
     lossy = run(make_job(aggregation="ring", epochs=1, **changes), [LOSS])

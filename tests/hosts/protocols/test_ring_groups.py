@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from ring_network import ring_job, ring_sums
+from ring_network import ring_job, ring_sums, worker_sums
 from wired import Wired
 
 from gradplane.hosts.group_tree import levels, workers_of
@@ -73,6 +73,20 @@ def test_sums_are_those_of_the_documented_order_whatever_order_messages_come_in(
         assert np.array_equal(result.mean, total / np.float32(n))
         assert (result.counts.tolist(), result.missed) == ([n], 0)
     assert {line.fields["bitmap"] for line in mail.records} == {f"{(1 << n) - 1:016x}"}
+
+
+@pytest.mark.parametrize("groups", GROUPS)
+def test_in_the_workers_order_each_group_is_summed_from_its_first_member_on(groups):
+    """At every place."""
+
+    def sums(group):
+        return worker_sums([sums(one) for one in group]) if isinstance(group, tuple) else xs[group]
+
+    mail, xs = mail_of(job_of(groups, sum_order="workers")), vectors(len(workers_of(groups)))
+    mail.reduce(0, xs)
+    mail.run()
+    for w in range(len(xs)):
+        assert np.array_equal(mail.delivered[w, 0].total, sums(groups))
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 17])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ring_network import RingNetwork, ring_job, ring_sums
+from ring_network import SUMS, RingNetwork, ring_job
 from stream_network import MS, chaos
 
 from gradplane.hosts.stream import segments
@@ -30,15 +30,17 @@ def totals(network, ticket):
     st.sampled_from([0, 0.02, 0.2]),
     st.sampled_from([0, 0.3]),
     st.sampled_from([0, 2, 50]),
+    st.sampled_from(sorted(SUMS)),
     st.integers(0, 2**32),
 )
-def test_sums_are_exact_on_any_network(workers, size, loss, repeats, jitter, seed):
-    network = RingNetwork(ring_job(workers=workers), chaos(seed, loss, repeats, jitter))
+def test_sums_are_exact_on_any_network(workers, size, loss, repeats, jitter, order, seed):
+    job = ring_job(workers=workers, sum_order=order)
+    network = RingNetwork(job, chaos(seed, loss, repeats, jitter))
     xs = vectors(workers, size, seed)
     network.reduce(0, xs)
     network.run()
     for total in totals(network, 0):
-        assert np.array_equal(total, ring_sums(xs))
+        assert np.array_equal(total, SUMS[order](xs))
     assert not any(network.marked)
 
 
@@ -50,12 +52,15 @@ def test_sums_are_exact_on_any_network(workers, size, loss, repeats, jitter, see
     st.sampled_from([0.001, 0.01, 1.0, 30.0]),
     st.sampled_from([0, 0.05]),
     st.sampled_from([0, 0.5, 1]),
+    st.sampled_from(sorted(SUMS)),
     st.integers(0, 2**32),
 )
-def test_compression_on_each_hop_keeps_its_bound(workers, size, bound, scale, loss, share, seed):
+def test_compression_on_each_hop_keeps_its_bound(
+    workers, size, bound, scale, loss, share, order, seed
+):
     """Whichever packets are compressed, all have the same bits, and the mean's error is below
     2^-bound: each of n encodings of a sum adds less than that, and the mean is a sum over n."""
-    job = ring_job(workers=workers, marked=True, bound=bound)
+    job = ring_job(workers=workers, marked=True, bound=bound, sum_order=order)
     random = Random(seed)
     network = RingNetwork(job, chaos(seed, loss, loss, 2), lambda payload: random.random() < share)
     xs = vectors(workers, size, seed, scale)
@@ -67,7 +72,7 @@ def test_compression_on_each_hop_keeps_its_bound(workers, size, bound, scale, lo
     rounding = workers * np.abs(np.array(xs)).sum(axis=0).max() * 2.0**-24
     assert np.abs(first - exact).max() < workers * 2.0**-bound + rounding
     if share == 0:
-        assert np.array_equal(first, truncated(ring_sums(xs), bound))
+        assert np.array_equal(first, truncated(SUMS[order](xs), bound))
 
 
 def test_a_marked_job_marks_its_values_and_nothing_else():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ring_network import ring_job, ring_mail, ring_sums
+from ring_network import SUMS, ring_job, ring_mail, ring_sums, worker_sums
 
 from gradplane import codecs
 from gradplane.codecs.dynamiq import DynamiQ
@@ -15,7 +15,7 @@ from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import SendMessage, SetTimer
 from gradplane.hosts.protocols.compute_time import ComputeQueue
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
-from gradplane.hosts.protocols.results import ReduceError
+from gradplane.hosts.protocols.results import SCATTERED, ReduceError, own_part
 from gradplane.hosts.protocols.ring_plan import RingPlan
 from gradplane.hosts.protocols.ring_worker import RingWorker
 from gradplane.hosts.wire.marked_values import Marked, truncated
@@ -45,10 +45,35 @@ def test_every_worker_has_the_same_exact_sums(workers, size, tickets, seed):
             assert result.sums == digest(expected)
 
 
+@settings(max_examples=60)
+@given(
+    st.integers(2, 8),
+    st.integers(1, 4000),
+    st.sampled_from(["normal", "mixed"]),
+    st.integers(0, 2**32),
+)
+def test_sums_in_the_workers_order_are_numpys(workers, size, kind, seed):
+    """Of reduces in flight, whatever messages come first; each worker needs its part of the last.
+    Mixed vectors are of sizes at which another order gives other bits."""
+    mail = ring_mail(ring_job(workers=workers, sum_order="workers"), seed)
+    rng = np.random.default_rng(seed)
+    scales = 10.0 ** rng.integers(-8, 9, (2, workers, size)) if kind == "mixed" else 1
+    xs = (scales * rng.normal(size=(2, workers, size))).astype(np.float32)
+    parts = xs[1][:, : size - size % workers]
+    mail.reduce(0, xs[0], tensor=0)
+    mail.reduce(1, parts, tensor=SCATTERED)
+    mail.run()
+    expected, scattered = worker_sums(xs[0]), worker_sums(parts)
+    for w in range(workers):
+        assert mail.delivered[w, 0].total.tobytes() == expected.tobytes()
+        own = own_part(scattered.size, w, workers)
+        assert mail.delivered[w, 1].total[own].tobytes() == scattered[own].tobytes()
+
+
 @settings(max_examples=40)
-@given(st.integers(2, 6), st.integers(1, 30), st.integers(0, 2**32))
-def test_workers_that_begin_late_find_what_came_early(workers, size, seed):
-    mail = ring_mail(ring_job(workers=workers), seed)
+@given(st.integers(2, 6), st.integers(1, 30), st.sampled_from(sorted(SUMS)), st.integers(0, 2**32))
+def test_workers_that_begin_late_find_what_came_early(workers, size, order, seed):
+    mail = ring_mail(ring_job(workers=workers, sum_order=order), seed)
     rounds = [vectors(workers, size, ticket) for ticket in range(3)]
     begun = [0] * workers
     while min(begun) < 3:  # a worker begins a ticket once it has the last, at a time of its own
@@ -61,7 +86,7 @@ def test_workers_that_begin_late_find_what_came_early(workers, size, seed):
     mail.run()
     for ticket, xs in enumerate(rounds):
         for w in range(workers):
-            assert np.array_equal(mail.delivered[w, ticket].total, ring_sums(xs))
+            assert np.array_equal(mail.delivered[w, ticket].total, SUMS[order](xs))
 
 
 def test_each_worker_sends_as_much_whatever_their_number():
@@ -96,18 +121,49 @@ def test_the_steps_of_algorithm_1():
     ]
 
 
+def test_the_steps_in_the_workers_order():
+    """Blocks of a segment's values and a whole one's start at worker 0; as many bytes are sent."""
+    mail = ring_mail(ring_job(workers=3, sum_order="workers"))
+    mail.reduce(0, vectors(3, 500))
+    mail.run()
+    steps = [(w, parse(data)) for w, _, data, _ in mail.sent]
+    assert sorted((w, m.kind.name, m.bitmap) for w, m in steps if m.count == 1) == [
+        (0, "PARTIAL_BLOCK", 0b001),
+        (0, "WHOLE_BLOCK", 0b111),
+        (1, "PARTIAL_BLOCK", 0b011),
+        (2, "WHOLE_BLOCK", 0b111),
+    ]
+    assert {m.count for _, m in steps} == {0, 1}
+    assert sum(len(m.body) for _, m in steps) == 2 * (3 - 1) * 500 * 4
+
+
+@pytest.mark.parametrize("size, pieces", [(1, 1), (350, 1), (351, 2), (10**6, 32)])
+def test_pieces_of_a_vector_in_the_workers_order(size, pieces):
+    plan = RingPlan.of(ring_job(workers=3, sum_order="workers"))
+    blocks, parts = plan.cut(size), plan.cut(3 * size, scattered=True)
+    assert blocks.number == pieces and parts.number % 3 == 0
+    for cut in (blocks, parts):
+        stops = [0]
+        for block in range(cut.number):
+            assert cut.span(block).start == stops[-1]
+            stops.append(cut.span(block).stop)
+        assert stops[-1] == cut.size
+    assert {size, 2 * size} < set(stops), "no piece is in two parts"
+
+
+@pytest.mark.parametrize("order", sorted(SUMS))
 @pytest.mark.parametrize(
     "codec",
     ["float16", "int8", "inceptionn", "mxfp", "natural", "sdp4bit", "topk", "onebit", "zeropp"],
 )
 @pytest.mark.parametrize("error_feedback", [False, True])
-def test_a_codec_of_the_hosts_on_every_hop(codec, error_feedback):
-    job = ring_job(workers=4, codec=(codec, {}), error_feedback=error_feedback)
+def test_a_codec_of_the_hosts_on_every_hop(codec, error_feedback, order):
+    job = ring_job(workers=4, codec=(codec, {}), error_feedback=error_feedback, sum_order=order)
     means = []
-    for order in (1, 2):
-        mail = ring_mail(job, order)
+    for seed in (1, 2):
+        mail = ring_mail(job, seed)
         for ticket in range(3):
-            mail.reduce(ticket, vectors(4, 50, ticket))
+            mail.reduce(ticket, vectors(4, 800, ticket))
             mail.run()
             sums = {mail.delivered[w, ticket].sums for w in range(4)}
             assert len(sums) == 1, "all have the same bits"
@@ -117,9 +173,10 @@ def test_a_codec_of_the_hosts_on_every_hop(codec, error_feedback):
 
 def test_blocks_are_whole_units_of_the_codecs():
     plan = RingPlan.of(ring_job(workers=3), DynamiQ().carriers[1])
-    spans = [(plan.span(block, 1100).start, plan.span(block, 1100).stop) for block in range(3)]
+    long, short = plan.cut(1100), plan.cut(200)
+    spans = [(long.span(block).start, long.span(block).stop) for block in range(3)]
     assert spans == [(0, 512), (512, 1024), (1024, 1100)]
-    assert [plan.span(block, 200).stop for block in range(3)] == [200, 200, 200]
+    assert [short.span(block).stop for block in range(3)] == [200, 200, 200]
 
 
 def test_error_feedback_is_kept_by_block():

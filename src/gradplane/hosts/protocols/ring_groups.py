@@ -15,7 +15,8 @@ Where groups are in groups, leaders of part 2 are in turn a group of a larger ri
 same with them: they get part 3 from their own leader, and each begins it in the rings below.
 
 A value is added in its group from the member on at which its block begins, each group's sum
-likewise from group to group: ((x + x) + x) + ((x + x) + x) in float32. The leader at which a
+likewise from group to group: ((x + x) + x) + ((x + x) + x) in float32. In the workers' order all
+blocks begin at the first member, and at the first leader. The leader at which a
 block's sum is whole encodes it once, and all workers use the values that these bytes decode to, so
 all have the same sums, bit for bit. A lossy codec encodes n - 1 partial sums and a whole one in
 each group of n, and as many sums of groups again: with an error below e an encoding, a sum over G
@@ -112,10 +113,11 @@ class GroupRingWorker:
         """Start reducing as RingWorker.reduce() does."""
         actions = self._rings[0].reduce(ticket, vector, now, tensor)
         if self._left is not None:
-            blocks = self._plan.blocks
-            missing = {(Kind.TOTAL_BLOCK, block) for block in range(blocks)}
+            blocks = self._plan.cut(vector.size)
+            missing = {(Kind.TOTAL_BLOCK, block) for block in range(blocks.number)}
             sums = zeros_of(vector, vector.size)
-            self._totals[ticket] = RingReduce(ticket, tensor, vector, sums, missing, blocks)
+            given = ticket, tensor, vector, sums, blocks, missing, blocks.number
+            self._totals[ticket] = RingReduce(*given)
         return actions
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
@@ -173,7 +175,7 @@ class GroupRingWorker:
             raise MessageError(f"{where}: from {peer}, the left neighbour is {self._left}")
         if total is None or (message.kind, message.count) not in total.missing:
             raise MessageError(f"{where}: not expected, or not again")
-        span = self._plan.span(message.count, total.vector.size)
+        span = total.blocks.span(message.count)
         self.watch(message.ticket, "decode")
         try:
             codec = decoder_of(self._plan.codec, total.vector)

@@ -8,11 +8,16 @@ each worker needs only its own part (SCATTERED), the ring ends with the first n 
 is forwarded as soon as it is added: workers do not wait for each other's steps, and several reduces
 overlap.
 
-A transfer is one message of a Stream, so each arrives whole, once. The additions' order is the
-ring's, ((x_b + x_(b+1)) + ...) in float32. The owner encodes the whole sum once, all workers
-forward those bytes, and the owner too uses their decoded values; where the network may compress,
-the owner first truncates the sum to the bound, which the network then cannot change. So all have
-the same sums, bit for bit.
+The additions' order is then another one for each block, ((x_b + x_(b+1)) + ...) in float32. In the
+workers' order (`sum_order`) all blocks start at worker 0 and are whole at the last, ((x_0 + x_1) +
+...): finer blocks, which follow each other over the same 2 n - 2 hops. As many bytes travel in all,
+but up to two vectors over a link, in place of 2 (n - 1) / n, and up to 2 - 2 / n, in place of
+1 - 1 / n, where each worker needs only its own part.
+
+A transfer is one message of a Stream, so each arrives whole, once. The owner encodes the whole sum
+once, all workers forward those bytes, and the owner too uses their decoded values; where the
+network may compress, the owner first truncates the sum to the bound, which the network then cannot
+change. So all have the same sums, bit for bit.
 
 The error of lossy hops: a block is encoded at n - 1 partial sums and once whole, so if the error of
 an encoding is below e, a sum is off by less than n e (and float32's rounding) and the mean by
@@ -55,7 +60,7 @@ from gradplane.hosts.protocols.results import (
     Summed,
     checked_vector,
 )
-from gradplane.hosts.protocols.ring_plan import RingPlan
+from gradplane.hosts.protocols.ring_plan import Blocks, RingPlan
 from gradplane.hosts.wire.marked_values import truncated
 
 
@@ -67,9 +72,9 @@ class RingReduce:
     tensor: int
     vector: Floats
     sums: Floats
+    blocks: Blocks
     missing: set[tuple[Kind, int]]  # messages to come: kind and block
-    left: int  # blocks whose sums are to become whole here
-    scattered: bool = False  # each worker gets the block that it owns, and no other
+    left: int  # blocks that are to become whole here, or else to be passed on
     sent: dict[int, bytes] = field(default_factory=dict)  # by block: as this worker encoded it
     codec_ns: int = 0
     reduce_ns: int = 0
@@ -170,22 +175,23 @@ class RingWorker:
         self._newest = ticket
 
     def _begin(self, ticket: int, tensor: int, vector: Floats) -> RingReduce:
-        plan, here, blocks = self._plan, self._place, range(self._plan.blocks)
-        scattered = self._scatters and tensor >= SCATTERED
-        partial = {(Kind.PARTIAL_BLOCK, b) for b in blocks if plan.start(b) != here}
-        whole = {(Kind.WHOLE_BLOCK, b) for b in blocks if not scattered and plan.gets(b, here)}
-        left = len(whole) + sum(plan.owner(b) == here for b in blocks)
+        here = self._place
+        blocks = self._plan.cut(vector.size, self._scatters and tensor >= SCATTERED)
+        numbers = range(blocks.number)
+        partial = {(Kind.PARTIAL_BLOCK, b) for b in numbers if blocks.start(b) != here}
+        whole = {(Kind.WHOLE_BLOCK, b) for b in numbers if blocks.gets(b, here)}
         sums = zeros_of(vector, vector.size)
-        reduce = RingReduce(ticket, tensor, vector, sums, partial | whole, left, scattered)
+        reduce = RingReduce(ticket, tensor, vector, sums, blocks, partial | whole, blocks.number)
         self._reduces[ticket] = reduce
         return reduce
 
     def _own_blocks(self, reduce: RingReduce, now: int) -> list[Action]:
-        own = [b for b in range(self._plan.blocks) if self._plan.start(b) == self._place]
+        blocks = reduce.blocks
+        own = [b for b in range(blocks.number) if blocks.start(b) == self._place]
         return [action for block in own for action in self._own_block(block, reduce, now)]
 
     def _own_block(self, block: int, reduce: RingReduce, now: int) -> list[Action]:
-        x = reduce.vector[self._span(block, reduce)]
+        x = reduce.vector[reduce.blocks.span(block)]
         reduce.codec_ns += (ns := self._codec_ns(x))
         return self._work.do(ns, lambda at: self._added(block, x, reduce, at), now)
 
@@ -199,40 +205,46 @@ class RingWorker:
         if message.kind is Kind.WHOLE_BLOCK:
             reduce.codec_ns += decode
             then = self._work.do(decode, lambda at: self._whole(block, x, reduce, at), now)
-            return [*self._pass_on(message), *then]
+            return [*self._pass_on(message, reduce), *then]
         add, encode = round(self._plan.reduce_ns * x.size), self._codec_ns(x)
         reduce.codec_ns += decode + encode
         reduce.reduce_ns += add
         with np.errstate(over="ignore"):  # refused when it is encoded
-            total = x + reduce.vector[self._span(block, reduce)]
+            total = x + reduce.vector[reduce.blocks.span(block)]
         done = decode + add + encode
         return self._work.do(done, lambda at: self._added(block, total, reduce, at), now)
 
     def _added(self, block: int, total: Floats, reduce: RingReduce, now: int) -> list[Action]:
         """Forward a block's sum, to which this worker's values were added, to the next worker."""
-        whole = self._plan.owner(block) == self._place
-        if whole and reduce.scattered:
+        blocks, here = reduce.blocks, self._place
+        whole = blocks.owner(block) == here
+        if whole and blocks.scattered and blocks.part(block) == here:
             return self._whole(block, total, reduce, now)
         self.watch(reduce.ticket, "encode")
         body = self._encode(block, total, whole, reduce)
         kind = Kind.WHOLE_BLOCK if whole else Kind.PARTIAL_BLOCK
-        bitmap = self._plan.bitmap(block, self._place)
+        bitmap = blocks.bitmap(block, here)
         n, tensor = reduce.vector.size, reduce.tensor
         message = Message(kind, reduce.ticket, n, tensor, block, bitmap, body)
         if not whole:
             self.watch(reduce.ticket, "network")
-            return [self._send(message)]
+            done = [] if blocks.gets(block, here) else self._finished(reduce, now)
+            return [self._send(message), *done]
         self.watch(reduce.ticket, "decode")
         sums = decoder_of(self._plan.codec, total).decode(body, total.size)
-        return [*self._pass_on(message), *self._whole(block, sums, reduce, now)]
+        return [*self._pass_on(message, reduce), *self._whole(block, sums, reduce, now)]
 
-    def _pass_on(self, message: Message) -> list[Action]:
+    def _pass_on(self, message: Message, reduce: RingReduce) -> list[Action]:
         """Forward a whole block to the right, where that neighbour gets it."""
-        on = [self._send(message)] if self._plan.gets(message.count, self._right) else []
+        on = [self._send(message)] if reduce.blocks.gets(message.count, self._right) else []
         return [*on, *self._also(message)]
 
     def _whole(self, block: int, sums: Floats, reduce: RingReduce, now: int) -> list[Action]:
-        reduce.sums[self._span(block, reduce)] = sums
+        reduce.sums[reduce.blocks.span(block)] = sums
+        return self._finished(reduce, now)
+
+    def _finished(self, reduce: RingReduce, now: int) -> list[Action]:
+        """Go on where a block's last part here is done."""
         reduce.left -= 1
         if not reduce.left:
             del self._reduces[reduce.ticket]
@@ -242,12 +254,6 @@ class RingWorker:
 
     def _deliver(self, reduce: RingReduce, now: int) -> list[Action]:
         return delivered(self._plan, self._worker, len(self._plan.peers), [reduce], now)
-
-    def _span(self, block: int, reduce: RingReduce) -> slice:
-        """Return a block's values; where they are scattered, the part of the block's owner."""
-        if reduce.scattered:
-            block = self._plan.owner(block)
-        return self._plan.span(block, reduce.vector.size)
 
     # Messages
 
@@ -263,12 +269,12 @@ class RingWorker:
             raise MessageError(f"{_text(message)}: not expected, or not again")
         whole = (1 << len(self._plan.peers)) - 1
         partial = message.kind is Kind.PARTIAL_BLOCK
-        expected = self._plan.bitmap(block, self._left) if partial else whole
+        expected = reduce.blocks.bitmap(block, self._left) if partial else whole
         if message.bitmap != expected:
             raise MessageError(
                 f"{_text(message)}: sum over workers {message.bitmap:b} (bitmap), not {expected:b}"
             )
-        span = self._span(block, reduce)
+        span = reduce.blocks.span(block)
         try:
             codec = decoder_of(self._plan.codec, reduce.vector)
             values: Floats = codec.decode(message.body, span.stop - span.start)

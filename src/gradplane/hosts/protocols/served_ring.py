@@ -4,7 +4,7 @@ Each group of workers sums its vectors round its ring (ring_worker.py), up to it
 leader. To the server above that is what a group's server is (server_tree.py): it encodes the sum
 and pushes it. The answer passes from the leader to its right neighbour and on, as its bytes are.
 In float32 a mean is ((x + x) + (x + x)) / N: in a ring from the worker on at which the block
-begins, then the rings' sums in the groups' order.
+begins (in the workers' order the first), then the rings' sums in the groups' order.
 """
 
 from collections.abc import Hashable
