@@ -130,18 +130,17 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-# malloc.h. Setting one of them ends their adjustment by the library itself.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # malloc.h
 _KEPT = 1 << 30  # bytes of free memory
-_LONGEST = 32 << 20  # bytes of an array whose memory is kept: the largest that glibc accepts
 
 
 def keep_memory() -> None:
-    """Keep freed memory for the next array, where the C library is glibc."""
+    """Keep freed memory for the next array, where the C library is glibc: also that of large ones,
+    which would be mapped each by itself, and whose pages the kernel would clear each time."""
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)
     if set_option is not None:
-        set_option(_MMAP_THRESHOLD, _LONGEST)
         set_option(_TRIM_THRESHOLD, _KEPT)
+        set_option(_MMAP_MAX, 0)
 
 
 def exempt_loaded_objects() -> None:

@@ -64,6 +64,7 @@ class WorkerPartition:
         owner: int | None = None,
     ) -> None:
         self._codec, self._x, self.state, self.owner = codec, x, state, owner
+        self._coded = x  # with what the codec adds, from local_norm() to encode()
         self.index, self.first = index, first
         self.seed = reduce_seed(job, ticket, index)
         self.lanes = codec.lanes(x.size)
@@ -87,8 +88,8 @@ class WorkerPartition:
     def local_norm(self) -> int | None:
         """Return this worker's norm, as float32 bits; None if the codec needs none."""
         if isinstance(self._codec, ErrorFeedback):
-            self._x, self.state = self._codec.combined(self._x, self.state)
-        stat = self._codec.local(self._x, self.state)
+            self._coded, self.state = self._codec.combined(self._x, self.state)
+        stat = self._codec.local(self._coded, self.state)
         return None if stat is None else aggregation.norm_bits(stat[0])
 
     def encode(self, norm: int | None, worker: int) -> None:
@@ -97,7 +98,7 @@ class WorkerPartition:
         if work is None or norm != expected:
             work = self._encoding(norm, worker)
         self.codes, self.state = work.get()
-        self._prepared = None
+        self._prepared, self._coded = None, self._x
 
     def prepared(self, norm: int, worker: int) -> Encoding | None:
         """Return the encoding with this norm, which another thread may begin; None where it is not
@@ -110,7 +111,7 @@ class WorkerPartition:
 
     def _encoding(self, norm: int | None, worker: int) -> Encoding:
         shared = None if norm is None else _shared(norm)
-        return Deferred(self._codec.codes, self._x, shared, self.seed, self.state, worker)
+        return Deferred(self._codec.codes, self._coded, shared, self.seed, self.state, worker)
 
     def deferred(self) -> tuple[Deferred[Any], ...]:
         """Return what encode() put off."""
@@ -118,7 +119,7 @@ class WorkerPartition:
 
     def fall_silent(self) -> None:
         """Send nothing, as the norm never came: all of x stays in the error feedback."""
-        self.state = self._codec.skip(self._x, self.state)
+        self.state = self._codec.skip(self._coded, self.state)
 
     def decode(self, sums: Sums, counts: npt.NDArray[np.uint16], norm: int) -> Floats:
         """Return the estimate of the mean, float32[n]; of integers, the sum.
