@@ -27,58 +27,16 @@
 #include <core.p4>
 #include <v1model.p4>
 
-#include "include/headers.p4"
-#include "include/ecn.p4"
 #define SWAPS
-#include "include/v1model_block.p4"
+#include "include/v1model_aggregation.p4"
 
-// A packet in BMv2 may grow by 512 bytes until it is sent. One whose sums need more leaves before
-// every other pass, through a port that a cable connects with another, and has new room behind it.
-#ifdef __TARGET_BMV2__
-#if SUMS_BYTES - CODES_BYTES > 512
-#define HAS_CABLE
-#endif
-#endif
-const bit<9> CABLE_OUT = 508;
-const bit<9> CABLE_IN = 509;
-
-// v1model's instance types, and the port number that stands for recirculation.
-const bit<32> INSTANCE_REPLICATION = 5;
-const bit<32> INSTANCE_RECIRCULATED = 4;
-const bit<9>  RECIRCULATION_PORT = 510;
-
-// Events counted per job: index job * 16 + event.
-const bit<4> EVENT_ACCEPTED = 0;
-const bit<4> EVENT_DUPLICATE = 1;
+// Its own events.
 const bit<4> EVENT_TAKEN = 2;           // passed on, as the slot has another chunk
-const bit<4> EVENT_SUMS = 3;            // all workers are in
 const bit<4> EVENT_EVICTED = 4;         // another chunk has been carried away
 const bit<4> EVENT_DIRECT = 5;          // sent again, passed on
 const bit<4> EVENT_FREED = 6;           // sent again, with the slot's content
 const bit<4> EVENT_BROKEN = 7;          // a later cell was not as the first one
-const bit<4> EVENT_BAD_SLOT = 8;
-const bit<4> EVENT_BAD_FORMAT = 9;
-const bit<4> EVENT_SPOOFED_PASS = 10;
-const bit<4> EVENT_STATUS = 11;
-const bit<4> EVENT_UNKNOWN_TYPE = 12;
 const bit<4> EVENT_NORM = 13;
-const bit<4> EVENT_OTHER_EPOCH = 14;
-const bit<4> EVENT_PASSED_DOWN = 15;
-
-// What the checksum of an aggregation header covers.
-#define HEADER_FIELDS \
-    hdr.agg.version, hdr.agg.type, hdr.agg.flags, hdr.agg.job, hdr.agg.worker, hdr.agg.slot, \
-    hdr.agg.pass, hdr.agg.sum_bits, hdr.agg.round, hdr.agg.bitmap, hdr.agg.norm, hdr.agg.count, \
-    hdr.agg.epoch, hdr.agg.code_bits
-
-// The verdict on the packet.
-typedef bit<3> verdict_t;
-const verdict_t DROP = 0;
-const verdict_t FORWARD = 1;
-const verdict_t WORK = 2;           // it does something to its cell
-const verdict_t ANSWER = 3;         // to one worker
-const verdict_t MULTICAST = 4;      // to all
-const verdict_t UP = 5;             // to a server
 
 const bit<8> SERVER = 255;          // its number among the receivers
 
@@ -139,49 +97,8 @@ struct metadata_t {
 
 parser ThcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                  inout standard_metadata_t standard_metadata) {
-    state start {
-        transition select(standard_metadata.instance_type, standard_metadata.ingress_port) {
-            (INSTANCE_RECIRCULATED, _): parse_recirculation;
-#ifdef HAS_CABLE
-            (_, CABLE_IN): parse_recirculation;
-#endif
-            default: parse_ethernet;
-        }
-    }
-    state parse_recirculation {
-        packet.extract(hdr.recirculation);
-        meta.again = 1;
-        transition parse_ethernet;
-    }
-    state parse_ethernet {
-        packet.extract(hdr.ethernet);
-        transition select(hdr.ethernet.ether_type) {
-            ETHERTYPE_IPV4: parse_ipv4;
-            default: accept;
-        }
-    }
-    state parse_ipv4 {
-        packet.extract(hdr.ipv4);
-        // No options, no fragments: others are forwarded without being parsed.
-        transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.flags[0:0],
-                          hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
-            (4, 5, 0, 0, PROTOCOL_UDP): parse_udp;
-            default: accept;
-        }
-    }
-    state parse_udp {
-        packet.extract(hdr.udp);
-        transition select(hdr.udp.dst_port) {
-            AGGREGATION_PORT: parse_version;
-            default: accept;
-        }
-    }
-    state parse_version {
-        transition select(packet.lookahead<bit<4>>()) {
-            AGGREGATION_VERSION: parse_aggregation;
-            default: accept;
-        }
-    }
+#include "include/v1model_parser.p4"
+
     state parse_aggregation {
         packet.extract(hdr.agg);
         meta.passes_left = hdr.agg.pass;
@@ -211,10 +128,7 @@ parser ThcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 control ThcVerify(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_length,
-              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
-              hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+            { IPV4_FIELDS }, hdr.ipv4.checksum, HashAlgorithm.csum16);
     }
 }
 
@@ -232,35 +146,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 #endif
 
     counter(4096, CounterType.packets) shared_events;
-    counter(1, CounterType.packets) unknown_member;
-    // By the port that they came in by: headers with a wrong checksum, and of another version.
-    counter(512, CounterType.packets) damaged;
-    counter(512, CounterType.packets) other_version;
-    counter(512, CounterType.packets) port_in;
-
-#define BLOCK_INSTANCE(n) Block() block##n;
-    EACH_BLOCK(BLOCK_INSTANCE)
-
-    // -- routing -------------------------------------------------------------------------------
-
-    action forward(bit<48> mac, bit<9> port) {
-        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
-        hdr.ethernet.dst_addr = mac;
-        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-        standard_metadata.egress_spec = port;
-        meta.verdict = FORWARD;
-    }
-
-    action aggregate() { meta.local = 1; }
-
-    action drop_route() { meta.verdict = DROP; }
-
-    table routes {
-        key = { hdr.ipv4.dst_addr : lpm; }
-        actions = { forward; aggregate; drop_route; }
-        const default_action = drop_route();
-        size = 1024;
-    }
+#include "include/v1model_arrivals.p4"
 
     // -- workers and servers -------------------------------------------------------------------
 
@@ -331,7 +217,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     }
 
     action do_to_slot(update_t what, bit<64> after, bit<1> leaves) {
-        meta.verdict = WORK;
+        meta.verdict = RECIRCULATE;
         meta.update = what;
         meta.before = bitmap;
         meta.after = after;
@@ -400,7 +286,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 }
             } else if (hdr.recirculation.isValid()) {
                 if (meta.tag[63:56] == meta.epoch) {
-                    meta.verdict = WORK;
+                    meta.verdict = RECIRCULATE;
                 } else {
                     meta.event = EVENT_OTHER_EPOCH;
                 }
@@ -460,7 +346,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                     slot_others.write(meta.slot, others |+| 1);
                 }
                 // What leaves in the end, if anything does.
-                if (meta.verdict == WORK) {
+                if (meta.verdict == RECIRCULATE) {
                     slot_others.write(meta.slot, 0);
                     hdr.agg.bitmap = bitmap;
                     if (meta.update == UPDATE_ADD) {
@@ -490,12 +376,12 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 }
             }
 
-            if (meta.verdict != WORK || !hdr.recirculation.isValid()) {
+            if (meta.verdict != RECIRCULATE || !hdr.recirculation.isValid()) {
                 if (meta.member == 1 || meta.from_server == 1) {
                     shared_events.count((bit<32>) (meta.job ++ meta.event));
                 }
             }
-            if (meta.verdict == WORK) {
+            if (meta.verdict == RECIRCULATE) {
                 if (hdr.recirculation.isValid()) {
                     find_slot();    // what leaves has the packet's own
                 }
@@ -539,7 +425,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             }
         }
 
-        if (meta.verdict == WORK) {
+        if (meta.verdict == RECIRCULATE) {
             hdr.recirculation.setValid();
             hdr.recirculation.ingress_port = meta.port;
             hdr.recirculation.update = meta.update;
@@ -570,30 +456,10 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
 control ThcEgress(inout headers_t hdr, inout metadata_t meta,
                   inout standard_metadata_t standard_metadata) {
-    counter(512, CounterType.packets) port_out;
-
-    action deliver(bit<48> src_mac, bit<48> mac, bit<32> src_ip, bit<32> ip, bit<16> port) {
-        hdr.ethernet.src_addr = src_mac;
-        hdr.ethernet.dst_addr = mac;
-        hdr.ipv4.src_addr = src_ip;
-        hdr.ipv4.dst_addr = ip;
-        hdr.udp.dst_port = port;
-    }
-
-    action drop_packet() { mark_to_drop(standard_metadata); }
-
-    table receivers {
-        key = {
-            hdr.agg.job : exact @name("job");
-            meta.receiver : exact @name("worker");
-        }
-        actions = { deliver; @defaultonly drop_packet; }
-        const default_action = drop_packet();
-        size = 4096;
-    }
+#include "include/v1model_deliver.p4"
 
     apply {
-        if (meta.verdict == WORK) {
+        if (meta.verdict == RECIRCULATE) {
 #ifdef HAS_CABLE
             if (standard_metadata.egress_port != CABLE_OUT)
 #endif
@@ -623,10 +489,7 @@ control ThcEgress(inout headers_t hdr, inout metadata_t meta,
 control ThcCompute(inout headers_t hdr, inout metadata_t meta) {
     apply {
         update_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_length,
-              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
-              hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+            { IPV4_FIELDS }, hdr.ipv4.checksum, HashAlgorithm.csum16);
         update_checksum(meta.verdict >= ANSWER, { HEADER_FIELDS }, hdr.agg.checksum,
             HashAlgorithm.csum16);
     }

@@ -43,54 +43,16 @@
 #include <core.p4>
 #include <v1model.p4>
 
-#include "include/headers.p4"
+#include "include/v1model_aggregation.p4"
 #include "include/equal_ways.p4"
-#include "include/ecn.p4"
-#include "include/v1model_block.p4"
 
-// A packet in BMv2 may grow by 512 bytes until it is sent. One whose sums need more leaves before
-// every other pass, through a port that a cable connects with another, and has new room behind it.
-#ifdef __TARGET_BMV2__
-#if SUMS_BYTES - CODES_BYTES > 512
-#define HAS_CABLE
-#endif
-#endif
-// Hosts, and switches with addresses of their own.
-#ifndef ROUTES
-#define ROUTES 1024
-#endif
-
-const bit<9> CABLE_OUT = 508;
-const bit<9> CABLE_IN = 509;
-
-// v1model's instance types, and the port number that stands for recirculation.
-const bit<32> INSTANCE_REPLICATION = 5;
-const bit<32> INSTANCE_RECIRCULATED = 4;
-const bit<9>  RECIRCULATION_PORT = 510;
-
-// Events counted per job: index job * 16 + event.
-const bit<4> EVENT_ACCEPTED = 0;
-const bit<4> EVENT_DUPLICATE = 1;
+// Its own events.
 const bit<4> EVENT_LATE = 2;
-const bit<4> EVENT_SUMS = 3;
 const bit<4> EVENT_NORM = 4;
 const bit<4> EVENT_STRAGGLER = 5;
 const bit<4> EVENT_NORM_DIFFERS = 6;
 const bit<4> EVENT_BAD_NORM = 7;
-const bit<4> EVENT_BAD_SLOT = 8;
-const bit<4> EVENT_BAD_FORMAT = 9;
-const bit<4> EVENT_SPOOFED_PASS = 10;
-const bit<4> EVENT_STATUS = 11;
-const bit<4> EVENT_UNKNOWN_TYPE = 12;
 const bit<4> EVENT_ROUND_AHEAD = 13;
-const bit<4> EVENT_OTHER_EPOCH = 14;
-const bit<4> EVENT_PASSED_DOWN = 15;
-
-// What the checksum of an aggregation header covers, beside the path.
-#define HEADER_FIELDS \
-    hdr.agg.version, hdr.agg.type, hdr.agg.flags, hdr.agg.job, hdr.agg.worker, hdr.agg.slot, \
-    hdr.agg.pass, hdr.agg.sum_bits, hdr.agg.round, hdr.agg.bitmap, hdr.agg.norm, hdr.agg.count, \
-    hdr.agg.epoch, hdr.agg.code_bits
 
 // The sizes of a packet's codes and sums. Those that repeat, with the flag, have a period of eight
 // bytes of codes.
@@ -104,15 +66,6 @@ const bit<4> EVENT_PASSED_DOWN = 15;
 #define CODES_SENT (16w0 + CODES_BYTES)
 #define SUMS_SENT (16w0 + SUMS_BYTES)
 #endif
-
-// The verdict on the packet.
-typedef bit<3> verdict_t;
-const verdict_t DROP = 0;
-const verdict_t FORWARD = 1;
-const verdict_t RECIRCULATE = 2;
-const verdict_t ANSWER = 3;         // to the sender
-const verdict_t MULTICAST = 4;      // to all children
-const verdict_t UP = 5;             // to the parent
 
 const bit<8> PARENT = 255;          // its number among the receivers; those of others are below
 
@@ -198,49 +151,8 @@ struct metadata_t {
 
 parser ThcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                  inout standard_metadata_t standard_metadata) {
-    state start {
-        transition select(standard_metadata.instance_type, standard_metadata.ingress_port) {
-            (INSTANCE_RECIRCULATED, _): parse_recirculation;
-#ifdef HAS_CABLE
-            (_, CABLE_IN): parse_recirculation;
-#endif
-            default: parse_ethernet;
-        }
-    }
-    state parse_recirculation {
-        packet.extract(hdr.recirculation);
-        meta.again = 1;
-        transition parse_ethernet;
-    }
-    state parse_ethernet {
-        packet.extract(hdr.ethernet);
-        transition select(hdr.ethernet.ether_type) {
-            ETHERTYPE_IPV4: parse_ipv4;
-            default: accept;
-        }
-    }
-    state parse_ipv4 {
-        packet.extract(hdr.ipv4);
-        // No options, no fragments: others are forwarded without being parsed.
-        transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.flags[0:0],
-                          hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
-            (4, 5, 0, 0, PROTOCOL_UDP): parse_udp;
-            default: accept;
-        }
-    }
-    state parse_udp {
-        packet.extract(hdr.udp);
-        transition select(hdr.udp.dst_port) {
-            AGGREGATION_PORT: parse_version;
-            default: accept;
-        }
-    }
-    state parse_version {
-        transition select(packet.lookahead<bit<4>>()) {
-            AGGREGATION_VERSION: parse_aggregation;
-            default: accept;
-        }
-    }
+#include "include/v1model_parser.p4"
+
     state parse_aggregation {
         packet.extract(hdr.agg);
         meta.passes_left = hdr.agg.pass;
@@ -317,10 +229,7 @@ parser ThcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 control ThcVerify(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_length,
-              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
-              hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+            { IPV4_FIELDS }, hdr.ipv4.checksum, HashAlgorithm.csum16);
     }
 }
 
@@ -349,44 +258,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 #endif
 
     counter(4096, CounterType.packets) events;
-    counter(1, CounterType.packets) unknown_member;
-    // By the port that they came in by: headers with a wrong checksum, and of another version.
-    counter(512, CounterType.packets) damaged;
-    counter(512, CounterType.packets) other_version;
-    counter(512, CounterType.packets) port_in;
-
-#define BLOCK_INSTANCE(n) Block() block##n;
-    EACH_BLOCK(BLOCK_INSTANCE)
-
-    // -- routing -------------------------------------------------------------------------------
-
-    action forward(bit<48> mac, bit<9> port) {
-        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
-        hdr.ethernet.dst_addr = mac;
-        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-        standard_metadata.egress_spec = port;
-        meta.verdict = FORWARD;
-    }
-
-    EqualWays() equal_ways;
-
-    action forward_by_flow(bit<48> mac, bit<32> group, bit<16> count, bit<32> factor) {
-        forward(mac, standard_metadata.egress_spec);
-        meta.ways = group;
-        meta.count_of_ways = count;
-        meta.factor = factor;
-    }
-
-    action aggregate() { meta.local = 1; }
-
-    action drop_route() { meta.verdict = DROP; }
-
-    table routes {
-        key = { hdr.ipv4.dst_addr : lpm; }
-        actions = { forward; aggregate; drop_route; forward_by_flow; }
-        const default_action = drop_route();
-        size = ROUTES;
-    }
+#include "include/v1model_arrivals.p4"
 
     // -- members -------------------------------------------------------------------------------
 
@@ -952,27 +824,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
 control ThcEgress(inout headers_t hdr, inout metadata_t meta,
                   inout standard_metadata_t standard_metadata) {
-    counter(512, CounterType.packets) port_out;
-
-    action deliver(bit<48> src_mac, bit<48> mac, bit<32> src_ip, bit<32> ip, bit<16> port) {
-        hdr.ethernet.src_addr = src_mac;
-        hdr.ethernet.dst_addr = mac;
-        hdr.ipv4.src_addr = src_ip;
-        hdr.ipv4.dst_addr = ip;
-        hdr.udp.dst_port = port;
-    }
-
-    action drop_packet() { mark_to_drop(standard_metadata); }
-
-    table receivers {
-        key = {
-            hdr.agg.job : exact @name("job");
-            meta.receiver : exact @name("worker");
-        }
-        actions = { deliver; @defaultonly drop_packet; }
-        const default_action = drop_packet();
-        size = 4096;
-    }
+#include "include/v1model_deliver.p4"
 
     apply {
         if (meta.verdict == RECIRCULATE) {
@@ -1038,10 +890,7 @@ control ThcEgress(inout headers_t hdr, inout metadata_t meta,
 control ThcCompute(inout headers_t hdr, inout metadata_t meta) {
     apply {
         update_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_length,
-              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
-              hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+            { IPV4_FIELDS }, hdr.ipv4.checksum, HashAlgorithm.csum16);
         update_checksum(meta.verdict >= ANSWER && !hdr.path.isValid(),
             { HEADER_FIELDS }, hdr.agg.checksum, HashAlgorithm.csum16);
         update_checksum(meta.verdict >= ANSWER && hdr.path.isValid(),

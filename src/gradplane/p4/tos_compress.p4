@@ -22,9 +22,6 @@
 #include "include/equal_ways.p4"
 #include "include/inceptionn.p4"
 
-// The largest payload in an MTU of 1500.
-#define MAX_WORDS 368
-
 // Blocks of its bursts, and those behind them that the last burst's first byte can reach.
 #define MAX_BLOCKS 102
 
@@ -40,14 +37,8 @@
 const bit<9> CABLE_OUT = 508;
 const bit<9> CABLE_IN = 509;
 
-const bit<16> MAX_PAYLOAD_BYTES = MAX_WORDS * 4;
-const bit<16> MESSAGE_BYTES = 16;
 const bit<16> MESSAGE_WORDS = 4;
 const bit<16> MAX_BURSTS_BYTES = (MAX_WORDS / 8) * (2 + 32);
-
-// ToS without the ECN bits.
-const bit<6> MARKED = 0x28 >> 2;
-const bit<6> COMPRESSED = 0x2C >> 2;
 
 // The kind of packet that the parser found.
 typedef bit<2> kind_t;
@@ -56,23 +47,6 @@ const kind_t VALUES = 1;            // marked, parsed into words
 const kind_t BURSTS = 2;            // compressed, parsed into cells
 const kind_t UNFIT = 3;             // marked; `reason` says why it cannot be compressed
 
-// The reasons why a marked packet is not compressed: indexes of counter `passed`.
-typedef bit<4> reason_t;
-const reason_t LOCAL = 0;           // it leaves to a host
-const reason_t NOT_UDP = 1;
-const reason_t OPTIONS = 2;
-const reason_t FRAGMENT = 3;
-const reason_t BAD_LENGTH = 4;      // the lengths of IP, UDP and the frame contradict each other
-const reason_t NOT_WORDS = 5;       // not a multiple of four bytes
-const reason_t NO_VALUES = 6;
-const reason_t TOO_LONG = 7;
-const reason_t BAD_CHECKSUM = 8;    // of the IP header
-const reason_t NO_BOUND = 9;
-const reason_t UNKNOWN_BOUND = 10;
-const reason_t UNKNOWN_FORMAT = 11;
-const reason_t NOT_SHORTER = 12;
-
-const bit<16> STREAM_PORT = 18257;
 const bit<32> INSTANCE_RECIRCULATED = 4;
 const bit<32> INSTANCE_REPLICATION = 5;
 
@@ -326,10 +300,7 @@ parser TosParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 control TosVerify(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_length,
-              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
-              hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+            { IPV4_FIELDS }, hdr.ipv4.checksum, HashAlgorithm.csum16);
     }
 }
 
@@ -593,10 +564,7 @@ control TosEgress(inout headers_t hdr, inout metadata_t meta,
 control TosCompute(inout headers_t hdr, inout metadata_t meta) {
     apply {
         update_checksum(meta.changed == 1,
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_length,
-              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
-              hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+            { IPV4_FIELDS }, hdr.ipv4.checksum, HashAlgorithm.csum16);
     }
 }
 

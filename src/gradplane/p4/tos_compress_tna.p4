@@ -21,9 +21,8 @@
 #include <t2na.p4>
 
 #include "include/headers.p4"
+#include "include/marked_packets.p4"
 
-// The largest payload in an MTU of 1500.
-#define MAX_WORDS 368
 #define MESSAGE_WORDS 4
 
 // Packets between their passes, as many as fit the chip, and the bursts of each: 46.
@@ -36,18 +35,8 @@
 typedef bit<ROW_BITS> row_t;
 typedef bit<(ROW_BITS + BURST_BITS)> cell_t;
 
-const bit<16> MAX_PAYLOAD_BYTES = MAX_WORDS * 4;
-const bit<16> MESSAGE_BYTES = 16;
-const bit<16> SHIM_BYTES = 4;
-const bit<8> FLAG_LITTLE_ENDIAN = 1;
-const bit<8> FLAG_MESSAGE = 2;
-
 // The recirculation port of the pipe that has the values.
 const PortId_t RECIRCULATION_PORT = 6;
-
-// ToS without the ECN bits.
-const bit<6> MARKED = 0x28 >> 2;
-const bit<6> COMPRESSED = 0x2C >> 2;
 
 // What a pass does, or what egress has to do with a packet that leaves.
 typedef bit<4> mode_t;
@@ -64,24 +53,6 @@ const mode_t RESTORED = 9;
 const mode_t DROP = 10;
 const mode_t MALFORMED = 11;        // dropped and counted
 const mode_t OVERTAKEN = 12;        // likewise
-
-// The reasons why a marked packet is not compressed, as in tos_compress.p4.
-typedef bit<4> reason_t;
-const reason_t LOCAL = 0;
-const reason_t NOT_UDP = 1;
-const reason_t OPTIONS = 2;
-const reason_t FRAGMENT = 3;
-const reason_t BAD_LENGTH = 4;
-const reason_t NOT_WORDS = 5;
-const reason_t NO_VALUES = 6;
-const reason_t TOO_LONG = 7;
-const reason_t BAD_CHECKSUM = 8;
-const reason_t NO_BOUND = 9;
-const reason_t UNKNOWN_BOUND = 10;
-const reason_t UNKNOWN_FORMAT = 11;
-const reason_t NOT_SHORTER = 12;
-
-const bit<16> STREAM_PORT = 18257;
 
 #include "include/tna_value.p4"
 
@@ -109,12 +80,6 @@ header carried_t {
 const bit<16> CARRIED_BYTES = 21;
 const bit<16> FCS_BYTES = 4;
 const bit<16> ETHERNET_BYTES = 14;
-
-header shim_t {
-    bit<16> count;          // of the values
-    bit<8>  bound;
-    bit<8>  flags;
-}
 
 header message_t { bit<128> bytes; }
 header tags_t { bit<16> vector; }
@@ -1180,11 +1145,7 @@ control TosEgressDeparser(packet_out packet, inout egress_headers_t hdr, in egre
 
     apply {
         if (hdr.ipv4.isValid()) {
-            hdr.ipv4.checksum = ipv4_checksum.update({
-                hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_length,
-                hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
-                hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr
-            });
+            hdr.ipv4.checksum = ipv4_checksum.update({ IPV4_FIELDS });
         }
         packet.emit(hdr);
     }

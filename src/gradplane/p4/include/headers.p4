@@ -33,6 +33,12 @@ header ipv4_t {
     bit<32> dst_addr;
 }
 
+// What the checksum of `hdr.ipv4` covers.
+#define IPV4_FIELDS \
+    hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_length, hdr.ipv4.identification, \
+    hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src_addr, \
+    hdr.ipv4.dst_addr
+
 header udp_t {
     bit<16> src_port;
     bit<16> dst_port;

@@ -15,18 +15,10 @@
 #ifndef GRADPLANE_INCEPTIONN_P4
 #define GRADPLANE_INCEPTIONN_P4
 
+#include "marked_packets.p4"
+
 const bit<16> BURST = 8;
 const bit<8> EXPONENT_OF_ONE = 127;
-
-header shim_t {
-    bit<16> count;      // of the values
-    bit<8>  bound;
-    bit<8>  flags;
-}
-
-const bit<16> SHIM_BYTES = 4;
-const bit<8>  FLAG_LITTLE_ENDIAN = 1;   // the hosts' values
-const bit<8>  FLAG_MESSAGE = 2;         // a message header follows the shim
 
 typedef bit<256> words_t;
 

@@ -186,11 +186,7 @@ control ThcEgressDeparser(packet_out packet, inout egress_headers_t hdr, in egre
         hdr.agg.checksum = agg_checksum.update({ HEADER_FIELDS, hdr.path.high, hdr.path.low });
 #endif
         if (hdr.ipv4.isValid()) {
-            hdr.ipv4.checksum = ipv4_checksum.update({
-                hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_length,
-                hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
-                hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr
-            });
+            hdr.ipv4.checksum = ipv4_checksum.update({ IPV4_FIELDS });
         }
         packet.emit(hdr);
     }
