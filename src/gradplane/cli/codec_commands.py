@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradplane._whole_files import write_output, write_whole
-from gradplane.cli.options import OUT, AsJson, completed, make_console, say
+from gradplane.cli.options import OUT, AsJson, argument, completed, make_console, option, say
 
 if TYPE_CHECKING:
     from gradplane.codecs import Codec, RecordedGradients
@@ -71,20 +71,17 @@ def bench(
         ),
     ] = None,
     values: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Length of the vector [default: 1048576]"),
+        int | None, option("N", "Length of the vector [default: 1048576]", min=1)
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0)] = 1,
     gradients: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE.npz",
-            help="Recorded gradients, or a shipped set, by layer",
-            autocompletion=_GRADIENTS,
+        option(
+            "FILE.npz", "Recorded gradients, or a shipped set, by layer", autocompletion=_GRADIENTS
         ),
     ] = None,
     profile: Annotated[
-        Path | None, typer.Option(metavar="FILE.toml", help="Of one codec: for `gradplane plan`")
+        Path | None, option("FILE.toml", "Of one codec: for `gradplane plan`")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -196,20 +193,17 @@ def _described(gradients: str, found: "RecordedGradients") -> dict[str, Any]:
 def advise(
     gradients: Annotated[
         str,
-        typer.Option(
-            metavar="FILE.npz",
-            help="Recorded gradients, or a shipped set",
+        option(
+            "FILE.npz",
+            "Recorded gradients, or a shipped set",
             show_default=False,
             autocompletion=_GRADIENTS,
         ),
     ],
     error: Annotated[
-        float,
-        typer.Option(min=0, max=1, metavar="X", help="Most of the energy that ten rounds may miss"),
+        float, option("X", "Most of the energy that ten rounds may miss", min=0, max=1)
     ] = 0.1,
-    momentum: Annotated[
-        float, typer.Option(min=0, max=0.999, metavar="M", help="Of the training")
-    ] = 0.9,
+    momentum: Annotated[float, option("M", "Of the training", min=0, max=0.999)] = 0.9,
     seed: Annotated[int, typer.Option(metavar="N", min=0)] = 1,
     as_json: AsJson = False,
 ) -> None:
@@ -235,54 +229,42 @@ def advise(
 def plan(
     context: typer.Context,
     model: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="MODEL.toml",
-            show_default=False,
-            help="Or a shipped one",
-            autocompletion=_planned("Model"),
-        ),
+        str | None, argument("MODEL.toml", "Or a shipped one", autocompletion=_planned("Model"))
     ] = None,
     system: Annotated[
         str | None,
-        typer.Option(
-            metavar="SYSTEM.toml",
-            help="A file, or a shipped one; required",
-            autocompletion=_planned("System"),
+        option(
+            "SYSTEM.toml", "A file, or a shipped one; required", autocompletion=_planned("System")
         ),
     ] = None,
     codec: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="A file, or a shipped one; required",
-            autocompletion=_planned("Compression"),
+        option(
+            "NAME", "A file, or a shipped one; required", autocompletion=_planned("Compression")
         ),
     ] = None,
     constraints: Annotated[
-        list[str], typer.Option("--constraint", metavar="RULE", help="compressions<=1, device=gpu")
+        list[str], option("RULE", "compressions<=1, device=gpu", "--constraint")
     ] = [],  # noqa: B006
     out: Annotated[
         Path | None,
-        typer.Option(
-            *OUT,
-            metavar="DIR",
-            help="For plan.json and plan.html; of --profile the file; it must not exist",
+        option(
+            "DIR", "For plan.json and plan.html; of --profile the file; it must not exist", *OUT
         ),
     ] = None,
     profile: Annotated[
         Path | None,
-        typer.Option(
-            metavar="SCRIPT.py",
-            help="Write the model file of a PyTorch script, which gets the arguments after `--`",
+        option(
+            "SCRIPT.py",
+            "Write the model file of a PyTorch script, which gets the arguments after `--`",
         ),
     ] = None,
     scale: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "VALUES",
+            "Scale the job to so many values; --out then writes an experiment that runs it",
             min=1,
-            metavar="VALUES",
-            help="Scale the job to so many values; --out then writes an experiment that runs it",
         ),
     ] = None,
     tree: Annotated[bool, typer.Option("--tree", help="Draw the tree of options instead")] = False,

@@ -19,12 +19,14 @@ from gradplane.cli.options import (
     Seed,
     Settings,
     Verbose,
+    argument,
     check_network,
     completed,
     emulated,
     fail,
     make_console,
     only_errors,
+    option,
     progress,
     say,
     stoppable,
@@ -57,18 +59,13 @@ _completed = completed(_experiments, "*.toml")
 def run(
     experiment: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="EXPERIMENT.toml",
-            show_default=False,
-            help="A file, or a shipped one's name",
-            autocompletion=_completed,
-        ),
+        argument("EXPERIMENT.toml", "A file, or a shipped one's name", autocompletion=_completed),
     ] = None,
     net: Annotated[
         str | None,
-        typer.Option(
-            metavar="mininet|sim|cluster",
-            help="Default: mininet where possible",
+        option(
+            "mininet|sim|cluster",
+            "Default: mininet where possible",
             autocompletion=completed(_networks),
         ),
     ] = None,
@@ -77,9 +74,7 @@ def run(
     settings: Settings = [],  # noqa: B006  (typer copies it)
     target_accuracy: Accuracy = None,
     cli: Annotated[bool, typer.Option("--cli", help="Open Mininet's prompt first")] = False,
-    resume: Annotated[
-        Path | None, typer.Option(metavar="RUN_DIR", help="Finish a run that was stopped")
-    ] = None,
+    resume: Annotated[Path | None, option("RUN_DIR", "Finish a run that was stopped")] = None,
     web: Annotated[
         bool, typer.Option("--web", help="Show the run on a page, with buttons to impair links")
     ] = False,
@@ -191,9 +186,7 @@ def _run_study(
 
 @commands.command()
 def experiments(
-    copy: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Write a copy of one, to edit it")
-    ] = None,
+    copy: Annotated[str | None, option("NAME", "Write a copy of one, to edit it")] = None,
     destination: Annotated[
         Path | None, typer.Argument(metavar="DEST", help="With --copy: a file or a folder")
     ] = None,
@@ -217,11 +210,7 @@ def replay(
     out: Out = None,
     net: Annotated[
         str | None,
-        typer.Option(
-            metavar="mininet|sim",
-            help="With --set: the network; default sim",
-            autocompletion=emulated,
-        ),
+        option("mininet|sim", "With --set: the network; default sim", autocompletion=emulated),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -271,40 +260,27 @@ def replay(
 def sweep(
     experiment: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="EXPERIMENT.toml",
-            show_default=False,
-            help="A file, or a shipped one's name",
-            autocompletion=_completed,
-        ),
+        argument("EXPERIMENT.toml", "A file, or a shipped one's name", autocompletion=_completed),
     ] = None,
     over: Annotated[
-        list[str],
-        typer.Option(
-            metavar="KEY=V1,V2,...", help="A key and the values it takes; may be repeated"
-        ),
+        list[str], option("KEY=V1,V2,...", "A key and the values it takes; may be repeated")
     ] = [],  # noqa: B006
     seeds: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Runs of each point, under successive seeds"),
+        int | None, option("N", "Runs of each point, under successive seeds", min=1)
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(*OUT, metavar="DIR", help="The sweep's folder; it must not exist"),
+        Path | None, option("DIR", "The sweep's folder; it must not exist", *OUT)
     ] = None,
     net: Annotated[
-        str | None,
-        typer.Option(metavar="mininet|sim", help="Default: sim", autocompletion=emulated),
+        str | None, option("mininet|sim", "Default: sim", autocompletion=emulated)
     ] = None,
     settings: Settings = [],  # noqa: B006
     target_accuracy: Accuracy = None,
     cluster: Annotated[
-        str | None,
-        typer.Option(metavar="tcp://HOST:PORT", help="A Dask scheduler; default: this machine"),
+        str | None, option("tcp://HOST:PORT", "A Dask scheduler; default: this machine")
     ] = None,
     workers: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Local processes; default: one for each core"),
+        int | None, option("N", "Local processes; default: one for each core", min=1)
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the sweep in the folder -o")
@@ -335,12 +311,8 @@ def sweep(
 
 @commands.command("compare-targets")
 def compare_targets(
-    experiment: Annotated[
-        Path, typer.Argument(metavar="EXPERIMENT.toml", show_default=False, help="Or its name")
-    ],
-    targets: Annotated[
-        str, typer.Option(metavar="A,B", help="Files in controller/targets/")
-    ] = "embedded,bmv2",
+    experiment: Annotated[Path, argument("EXPERIMENT.toml", "Or its name")],
+    targets: Annotated[str, option("A,B", "Files in controller/targets/")] = "embedded,bmv2",
     net: Annotated[str | None, typer.Option(metavar="mininet|sim", autocompletion=emulated)] = None,
     out: Out = None,
     seed: Seed = None,
@@ -371,12 +343,7 @@ def compare_targets(
 def topology(
     experiment: Annotated[
         Path,
-        typer.Argument(
-            metavar="EXPERIMENT.toml",
-            show_default=False,
-            help="A file, or a shipped one's name",
-            autocompletion=_completed,
-        ),
+        argument("EXPERIMENT.toml", "A file, or a shipped one's name", autocompletion=_completed),
     ],
     settings: Settings = [],  # noqa: B006
 ) -> None:
@@ -396,9 +363,7 @@ def topology(
 @commands.command()
 def report(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN_DIR", show_default=False)],
-    out: Annotated[
-        Path | None, typer.Option(*OUT, metavar="FILE", help="The HTML file to write")
-    ] = None,
+    out: Annotated[Path | None, option("FILE", "The HTML file to write", *OUT)] = None,
 ) -> None:
     """Write the report of a run, a study or a sweep, or the comparison of several runs."""
     from gradplane.pages.report import page as reports
@@ -433,7 +398,7 @@ def report(
 @commands.command()
 def view(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN_DIR", show_default=False)],
-    port: Annotated[int, typer.Option(metavar="N", help="Default: a free one")] = 0,
+    port: Annotated[int, option("N", "Default: a free one")] = 0,
 ) -> None:
     """Look into recorded runs in a browser: rounds, packets, and what the switch did with each."""
     from contextlib import ExitStack
@@ -458,10 +423,7 @@ def view(
 def records(
     folder: Annotated[Path, typer.Argument(metavar="RUN_DIR", show_default=False)],
     kind: Annotated[
-        str,
-        typer.Option(
-            metavar="KIND", help="arrival, norm, resend, timeout, stall, window, epoch or verdict"
-        ),
+        str, option("KIND", "arrival, norm, resend, timeout, stall, window, epoch or verdict")
     ] = "arrival",
 ) -> None:
     """Print a run's records as CSV, a line a packet."""
@@ -477,11 +439,9 @@ def records(
 @commands.command()
 def export(
     folder: Annotated[Path, typer.Argument(metavar="RUN_DIR", show_default=False)],
-    timeline: Annotated[
-        Path | None, typer.Option(metavar="FILE.json", help="For ui.perfetto.dev: all rounds")
-    ] = None,
+    timeline: Annotated[Path | None, option("FILE.json", "For ui.perfetto.dev: all rounds")] = None,
     tensorboard: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Loss, accuracy, bytes and times as scalars")
+        Path | None, option("DIR", "Loss, accuracy, bytes and times as scalars")
     ] = None,
 ) -> None:
     """Write a run for other programs: its timeline for Perfetto, its metrics for TensorBoard."""

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from gradplane.switch.daemon.clients import ClientTls
+
+
+def option(metavar: str, help: str, *names: str, **limits: Any) -> Any:
+    """Return an option that takes a value, as `metavar` shows it; `limits` as in typer.Option."""
+    return typer.Option(*names, metavar=metavar, help=help, **limits)
+
+
+def argument(metavar: str, help: str, **limits: Any) -> Any:
+    """Return an argument whose default is not shown; `limits` as in typer.Argument."""
+    return typer.Argument(metavar=metavar, show_default=False, help=help, **limits)
 
 
 def completed(names: Callable[[], Iterable[str]], files: str = "") -> Callable[[str], list[str]]:
@@ -37,18 +47,12 @@ def _emulated() -> Iterable[str]:
 
 emulated = completed(_emulated)
 """Completes --net of commands that take no real machines."""
-Settings = Annotated[
-    list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key: job.quorum=3")
-]
+Settings = Annotated[list[str], option("KEY=VALUE", "Override a key: job.quorum=3", "--set")]
 OUT = "-o", "--out"
 """The names of the option that says where a command writes."""
 
-Out = Annotated[
-    Path | None, typer.Option(*OUT, metavar="DIR", help="The run folder; it must not exist")
-]
-Seed = Annotated[
-    int | None, typer.Option(metavar="N", min=0, help="Replaces the experiment's seeds")
-]
+Out = Annotated[Path | None, option("DIR", "The run folder; it must not exist", *OUT)]
+Seed = Annotated[int | None, option("N", "Replaces the experiment's seeds", min=0)]
 
 
 def _share(text: str) -> float:
@@ -62,17 +66,14 @@ def _share(text: str) -> float:
 
 
 Accuracy = Annotated[
-    float | None,
-    typer.Option(parser=_share, metavar="X", help="Note when the test accuracy reaches X, as 0.95"),
+    float | None, option("X", "Note when the test accuracy reaches X, as 0.95", parser=_share)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print a line for each round")]
-Includes = Annotated[list[Path], typer.Option("-I", metavar="DIR", help="Folder of includes")]
-Defines = Annotated[list[str], typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro")]
-Externs = Annotated[
-    Path | None, typer.Option(metavar="FILE.py", help="Implements user-defined externs")
-]
+Includes = Annotated[list[Path], option("DIR", "Folder of includes", "-I")]
+Defines = Annotated[list[str], option("NAME[=VALUE]", "Define a macro", "-D")]
+Externs = Annotated[Path | None, option("FILE.py", "Implements user-defined externs")]
 
 
 def _found(program: Path | None) -> Path | None:
@@ -83,11 +84,9 @@ Program = Annotated[Path, typer.Argument(metavar="FILE.p4", show_default=False, 
 AnyProgram = Annotated[
     Path | None, typer.Argument(metavar="FILE.p4", show_default=False, callback=_found)
 ]
-Cacert = Annotated[
-    Path | None, typer.Option(metavar="PEM", help="TLS: the authority of the switch's certificate")
-]
-Cert = Annotated[Path | None, typer.Option(metavar="PEM", help="TLS: your certificate")]
-Key = Annotated[Path | None, typer.Option(metavar="PEM", help="TLS: its private key")]
+Cacert = Annotated[Path | None, option("PEM", "TLS: the authority of the switch's certificate")]
+Cert = Annotated[Path | None, option("PEM", "TLS: your certificate")]
+Key = Annotated[Path | None, option("PEM", "TLS: its private key")]
 
 
 def fail(message: str) -> NoReturn:

@@ -26,6 +26,7 @@ from gradplane.cli.options import (
     fail,
     folded,
     make_console,
+    option,
     tls_files,
 )
 
@@ -78,9 +79,7 @@ def info(
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
     summary: Annotated[bool, typer.Option("--summary", help="As tables")] = False,
-    form: Annotated[
-        str, typer.Option("--format", metavar="p4info|bfrt", help="P4Info, or bf-rt.json")
-    ] = "p4info",
+    form: Annotated[str, option("p4info|bfrt", "P4Info, or bf-rt.json", "--format")] = "p4info",
 ) -> None:
     """Print a program's P4Info or bf-rt.json, or a summary of what a controller finds in it."""
     from gradplane.cli import output_tables
@@ -101,15 +100,13 @@ def info(
 @p4_commands.command("compile")
 def compile_for(
     program: Program,
-    out: Annotated[Path, typer.Option(*OUT, metavar="FILE", help="The file to write")],
+    out: Annotated[Path, option("FILE", "The file to write", *OUT)],
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
-    target: Annotated[str, typer.Option(metavar="bmv2", help="The switch to compile for")] = "bmv2",
-    p4info: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the P4Info (text) there")
-    ] = None,
+    target: Annotated[str, option("bmv2", "The switch to compile for")] = "bmv2",
+    p4info: Annotated[Path | None, option("FILE", "Write the P4Info (text) there")] = None,
     arch: Annotated[
-        str | None, typer.Option(metavar="v1model", help="Refuse a program of another architecture")
+        str | None, option("v1model", "Refuse a program of another architecture")
     ] = None,
 ) -> None:
     """Compile a program for another switch: for BMv2, the JSON that simple_switch loads."""
@@ -151,25 +148,16 @@ def ir(
 @p4_commands.command()
 def tests(
     program: Program,
-    out: Annotated[
-        Path | None,
-        typer.Option(*OUT, metavar="DIR", help="The folder; default PROGRAM-tests"),
-    ] = None,
+    out: Annotated[Path | None, option("DIR", "The folder; default PROGRAM-tests", *OUT)] = None,
     formats: Annotated[
-        str, typer.Option("--format", metavar="stf,ptf,json", help="The files to write")
+        str, option("stf,ptf,json", "The files to write", "--format")
     ] = "stf,ptf,json",
-    max_tests: Annotated[
-        int, typer.Option("--max-tests", metavar="N", min=1, help="End with so many tests")
-    ] = 1000,
+    max_tests: Annotated[int, option("N", "End with so many tests", "--max-tests", min=1)] = 1000,
     max_packets: Annotated[
-        int, typer.Option("--max-packets", metavar="N", min=1, help="The most packets of a test")
+        int, option("N", "The most packets of a test", "--max-packets", min=1)
     ] = 3,
-    seconds: Annotated[
-        float, typer.Option(metavar="N", min=0, help="End after so much processor time")
-    ] = 180.0,
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Of bytes that decide nothing; 0: they are zero")
-    ] = 0,
+    seconds: Annotated[float, option("N", "End after so much processor time", min=0)] = 180.0,
+    seed: Annotated[int, option("N", "Of bytes that decide nothing; 0: they are zero", min=0)] = 0,
     json: Annotated[bool, typer.Option("--json", help="The report as JSON")] = False,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
@@ -202,17 +190,12 @@ def _search_progress(covered: int, goals: int, seconds: float) -> None:
 @p4_commands.command()
 def bench(
     program: Program,
-    pcap: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A capture with the packets to measure")
-    ] = None,
+    pcap: Annotated[Path | None, option("FILE", "A capture with the packets to measure")] = None,
     packet: Annotated[
-        list[str],
-        typer.Option(metavar="HEX", help="Or a packet, from Ethernet on; may be given repeatedly"),
+        list[str], option("HEX", "Or a packet, from Ethernet on; may be given repeatedly")
     ] = [],  # noqa: B006
-    port: Annotated[int, typer.Option(metavar="N", min=0, help="The ingress port")] = 1,
-    commands: Annotated[
-        list[Path], typer.Option(metavar="FILE", help="Commands, or runtime JSON, to run first")
-    ] = [],  # noqa: B006
+    port: Annotated[int, option("N", "The ingress port", min=0)] = 1,
+    commands: Annotated[list[Path], option("FILE", "Commands, or runtime JSON, to run first")] = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
     externs: Externs = None,
@@ -253,23 +236,17 @@ def view(
     program: Program,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
-    out: Annotated[
-        Path | None,
-        typer.Option(*OUT, metavar="FILE", help="The page [default: PROGRAM.html]"),
-    ] = None,
+    out: Annotated[Path | None, option("FILE", "The page [default: PROGRAM.html]", *OUT)] = None,
     dot: Annotated[bool, typer.Option("--dot", help="Print the graphs for Graphviz")] = False,
     at: Annotated[
-        str | None,
-        typer.Option(metavar="HOST:PORT", help="Serve the page, with the tables of this switch"),
+        str | None, option("HOST:PORT", "Serve the page, with the tables of this switch")
     ] = None,
     step: Annotated[
         bool, typer.Option("--step", help="Serve the page, to send packets and step through them")
     ] = False,
-    commands: Annotated[
-        list[Path], typer.Option(metavar="FILE", help="With --step: for the tables, as BMv2's")
-    ] = [],  # noqa: B006
-    device_id: Annotated[int, typer.Option(metavar="N", help="Of the switch, with --at")] = 0,
-    port: Annotated[int, typer.Option(metavar="N", help="Of a page that is served")] = 0,
+    commands: Annotated[list[Path], option("FILE", "With --step: for the tables, as BMv2's")] = [],  # noqa: B006
+    device_id: Annotated[int, option("N", "Of the switch, with --at")] = 0,
+    port: Annotated[int, option("N", "Of a page that is served")] = 0,
 ) -> None:
     """Draw a program: its parsers' states, its tables and conditions, a packet's path; beside its
     source."""
@@ -354,15 +331,12 @@ def _serve(page: str, address: str, device_id: int, port: int) -> None:
 def fit_chip(
     program: Program,
     chip: Annotated[
-        str | None,
-        typer.Option(metavar="tofino|tofino2", help="The chip; default: the program's"),
+        str | None, option("tofino|tofino2", "The chip; default: the program's")
     ] = None,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
     json: Annotated[bool, typer.Option("--json", help="As JSON")] = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the report as a page there")
-    ] = None,
+    html: Annotated[Path | None, option("FILE", "Write the report as a page there")] = None,
 ) -> None:
     """Estimate whether a TNA program fits on a chip, stage by stage; exit code 1 if it does not."""
     from rich.console import Console
@@ -425,8 +399,7 @@ def config(
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
     pipe_scope: Annotated[
-        list[str],
-        typer.Option(metavar="NAME=PIPE,PIPE", help="The pipes of one of a chip's programs"),
+        list[str], option("NAME=PIPE,PIPE", "The pipes of one of a chip's programs")
     ] = [],  # noqa: B006
 ) -> None:
     """Print a program with its includes as JSON, to push in place of BMv2's compiled JSON.
@@ -440,33 +413,23 @@ def config(
 @commands.command()
 def trace(
     program: AnyProgram = None,
-    packet: Annotated[
-        str | None, typer.Option(metavar="HEX", help="The packet, from Ethernet on")
-    ] = None,
+    packet: Annotated[str | None, option("HEX", "The packet, from Ethernet on")] = None,
     pcap: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Or a capture: its packets, its times as the clock"),
+        Path | None, option("FILE", "Or a capture: its packets, its times as the clock")
     ] = None,
-    commands: Annotated[
-        list[Path], typer.Option(metavar="FILE", help="Commands, or runtime JSON, to run first")
-    ] = [],  # noqa: B006
-    at: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Trace packets of a running switch")
-    ] = None,
+    commands: Annotated[list[Path], option("FILE", "Commands, or runtime JSON, to run first")] = [],  # noqa: B006
+    at: Annotated[str | None, option("HOST:PORT", "Trace packets of a running switch")] = None,
     port: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="The ingress port; default 1, with --at any"),
+        int | None, option("N", "The ingress port; default 1, with --at any", min=0)
     ] = None,
     where: Annotated[
-        str | None,
-        typer.Option(metavar="P4", help="With --at or --pcap: hdr.ipv4.dst == 10.0.0.5"),
+        str | None, option("P4", "With --at or --pcap: hdr.ipv4.dst == 10.0.0.5")
     ] = None,
     dropped: Annotated[
         bool, typer.Option("--dropped", help="With --pcap: packets of which nothing left")
     ] = False,
     count: Annotated[
-        int | None,
-        typer.Option("--next", metavar="N", min=1, help="With --at or --pcap: the first N"),
+        int | None, option("N", "With --at or --pcap: the first N", "--next", min=1)
     ] = None,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
@@ -540,24 +503,18 @@ def _trace_live(
 @commands.command()
 def diff(
     program: Program,
-    targets: Annotated[str, typer.Option(metavar="A,B", help="embedded,bmv2")] = "embedded,bmv2",
+    targets: Annotated[str, option("A,B", "embedded,bmv2")] = "embedded,bmv2",
     entries: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Commands, or runtime JSON; default random")
+        Path | None, option("FILE", "Commands, or runtime JSON; default random")
     ] = None,
     packets: Annotated[int, typer.Option(metavar="N", min=1)] = 200,
     seed: Annotated[int, typer.Option(metavar="N", min=0)] = 0,
-    compiler: Annotated[
-        str, typer.Option(metavar="NAME", help="Of bmv2's JSON: gradplane or p4c")
-    ] = "gradplane",
-    operations: Annotated[
-        int, typer.Option(metavar="N", min=0, help="A controller's, random, among packets")
-    ] = 0,
+    compiler: Annotated[str, option("NAME", "Of bmv2's JSON: gradplane or p4c")] = "gradplane",
+    operations: Annotated[int, option("N", "A controller's, random, among packets", min=0)] = 0,
     script: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Operations of a controller, and packets")
+        Path | None, option("FILE", "Operations of a controller, and packets")
     ] = None,
-    save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the random operations as a script")
-    ] = None,
+    save: Annotated[Path | None, option("FILE", "Write the random operations as a script")] = None,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
 ) -> None:
@@ -586,11 +543,8 @@ def stf(
     programs: Annotated[
         list[Path], typer.Argument(metavar="FILE.p4 [FILE.stf]", show_default=False)
     ],
-    tests: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Run a program's .stf files there"),
-    ] = None,
-    engine: Annotated[str, typer.Option(metavar="ENGINE", help="jit or interpreter")] = "jit",
+    tests: Annotated[Path | None, option("DIR", "Run a program's .stf files there")] = None,
+    engine: Annotated[str, option("ENGINE", "jit or interpreter")] = "jit",
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
     externs: Externs = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gradplane.cli.options import Cacert, Cert, Key, tls_files
+from gradplane.cli.options import Cacert, Cert, Key, option, tls_files
 
 commands = typer.Typer()
 
@@ -47,16 +47,15 @@ def cli(
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="The switch's P4Runtime server; default: its Unix socket, else 127.0.0.1:9559",
+        option(
+            "HOST:PORT",
+            "The switch's P4Runtime server; default: its Unix socket, else 127.0.0.1:9559",
         ),
     ] = None,
     thrift_port: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="The switch's --thrift-port, instead of --at"),
+        int | None, option("N", "The switch's --thrift-port, instead of --at", min=1)
     ] = None,
-    thrift_ip: Annotated[str, typer.Option(metavar="IP", help="Of --thrift-port")] = "127.0.0.1",
+    thrift_ip: Annotated[str, option("IP", "Of --thrift-port")] = "127.0.0.1",
     cacert: Cacert = None,
     cert: Cert = None,
     key: Key = None,
@@ -74,9 +73,7 @@ def cli(
 
 
 @commands.command()
-def shims(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", show_default=False)],
-) -> None:
+def shims(folder: Annotated[Path, typer.Argument(metavar="DIR", show_default=False)]) -> None:
     """Write stand-ins for p4c and BMv2's programs to DIR; print the line that puts it on PATH."""
     from gradplane.cli.bmv2_commands import write_shims
 
@@ -86,15 +83,11 @@ def shims(
 @commands.command()
 def shell(
     address: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="The switch's P4Runtime server")
+        str, option("HOST:PORT", "The switch's P4Runtime server")
     ] = "127.0.0.1:9559",
     device_id: Annotated[int, typer.Option(metavar="N", min=0)] = 0,
-    election_id: Annotated[
-        int, typer.Option(metavar="N", min=1, help="The highest one may write")
-    ] = 100,
-    script: Annotated[
-        Path | None, typer.Option(metavar="FILE.py", help="Run this instead of a prompt")
-    ] = None,
+    election_id: Annotated[int, option("N", "The highest one may write", min=1)] = 100,
+    script: Annotated[Path | None, option("FILE.py", "Run this instead of a prompt")] = None,
 ) -> None:
     """Open p4runtime-shell on a running switch; installs it separately on first use."""
     from gradplane.cli.p4runtime_shell import open_shell

@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from gradplane.cli.options import Out, Seed, Settings, make_console, say, stoppable
+from gradplane.cli.options import (
+    Out,
+    Seed,
+    Settings,
+    argument,
+    make_console,
+    option,
+    say,
+    stoppable,
+)
 
 commands = typer.Typer()
 
@@ -20,12 +29,7 @@ _FOR_THE_SCRIPT = {
 @commands.command(context_settings=_FOR_THE_SCRIPT)
 def torchrun(
     context: typer.Context,
-    experiment: Annotated[
-        Path,
-        typer.Argument(
-            metavar="EXPERIMENT.toml", show_default=False, help="A file, or a shipped one's name"
-        ),
-    ],
+    experiment: Annotated[Path, argument("EXPERIMENT.toml", "A file, or a shipped one's name")],
     script: Annotated[Path | None, typer.Argument(metavar="SCRIPT.py", show_default=False)] = None,
     out: Out = None,
     seed: Seed = None,
@@ -37,8 +41,7 @@ def torchrun(
         int, typer.Option(min=0, help="When a rank fails, start all of them again, so many times")
     ] = 0,
     tensorboard: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Loss, bytes, misses and each bucket's time as scalars"),
+        Path | None, option("DIR", "Loss, bytes, misses and each bucket's time as scalars")
     ] = None,
 ) -> None:
     """Run a torchrun script on the network, a rank a host; it gets the arguments after it."""
@@ -69,17 +72,11 @@ def torchrun(
 @commands.command(context_settings=_FOR_THE_SCRIPT)
 def torch_compare(
     context: typer.Context,
-    experiment: Annotated[
-        Path,
-        typer.Argument(
-            metavar="EXPERIMENT.toml", show_default=False, help="A file, or a shipped one's name"
-        ),
-    ],
+    experiment: Annotated[Path, argument("EXPERIMENT.toml", "A file, or a shipped one's name")],
     script: Annotated[Path, typer.Argument(metavar="SCRIPT.py", show_default=False)],
     target: Annotated[float, typer.Option(help="Test accuracy whose time is measured")] = 0.9,
     only: Annotated[
-        str,
-        typer.Option(metavar="WAY,WAY", help="Not all ways: these, such as thc,mxfp4, and bf16"),
+        str, option("WAY,WAY", "Not all ways: these, such as thc,mxfp4, and bf16")
     ] = "",
     out: Out = None,
     seed: Seed = None,

@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
+
 from gradplane._toml_documents import Section
 
 if TYPE_CHECKING:
@@ -50,6 +52,11 @@ class Study(Section, ABC):
         hidden = getattr(self, "hidden", None)
         model = {"model": {"name": "mlp", "hidden": list(hidden)}} if hidden is not None else {}
         return model | given
+
+
+def several(default: tuple[Any, ...]) -> Any:
+    """Return the field of a parameter with one or more values, an array in an experiment file."""
+    return Field(default=default, min_length=1, strict=False)
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gradplane.studies import awp_training, parallel, plot
 from gradplane.studies.awp_training import NEVER, SYSTEMS, Course, ModelName, Setting, System
-from gradplane.studies.study import Study, StudyOutcome, number
+from gradplane.studies.study import Study, StudyOutcome, number, several
 
 Width = Annotated[int, Field(strict=True, ge=1)]
 WIDTHS = (8, 16, 24)
@@ -38,12 +38,8 @@ class Fig4(Study):
     name: Literal["awp-fig4"] = "awp-fig4"
     threshold: float = Field(default=3e-4, allow_inf_nan=False)
     interval: int = Field(default=5, ge=1)
-    systems: tuple[Literal["x86", "POWER"], ...] = Field(
-        default=("x86", "POWER"), min_length=1, strict=False
-    )
-    models: tuple[ModelName, ...] = Field(
-        default=("Alexnet", "VGG", "Resnet"), min_length=1, strict=False
-    )
+    systems: tuple[Literal["x86", "POWER"], ...] = several(("x86", "POWER"))
+    models: tuple[ModelName, ...] = several(("Alexnet", "VGG", "Resnet"))
     hidden: tuple[Width, ...] = Field(default=(64, 32), strict=False)
     epochs: int = Field(default=12, ge=1)
     lr: float = Field(default=0.05, gt=0)

@@ -16,7 +16,7 @@ from gradplane.hosts.training import datasets, models
 from gradplane.studies import parallel, plot, references, trainings
 from gradplane.studies.references import Formula, alone, fed_back
 from gradplane.studies.repeated import Estimate
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 PYTORCH, PAPER = "PyTorch's hook", "its paper"
 NEAR = 0.02  # of accuracy
@@ -152,12 +152,8 @@ class References(Study):
     points."""
 
     name: Literal["codec-references"] = "codec-references"
-    codecs: Annotated[tuple[str, ...], AfterValidator(known)] = Field(
-        default=tuple(REFERENCES), min_length=1, strict=False
-    )
-    models: tuple[ModelName, ...] = Field(
-        default=("cnn", "mlp", "transformer"), min_length=1, strict=False
-    )
+    codecs: Annotated[tuple[str, ...], AfterValidator(known)] = several(tuple(REFERENCES))
+    models: tuple[ModelName, ...] = several(("cnn", "mlp", "transformer"))
     workers: int = Field(default=4, ge=1)
     epochs: int = Field(default=4, ge=1)
     batch: int = Field(default=16, ge=1)

@@ -9,7 +9,7 @@ from gradplane.planner.options import Option, tree
 from gradplane.studies import plot
 from gradplane.studies.espresso import Case
 from gradplane.studies.papers.espresso_table5 import CODECS, Codec
-from gradplane.studies.study import Study, StudyOutcome, number
+from gradplane.studies.study import Study, StudyOutcome, number, several
 
 Megabytes = Annotated[float, Field(gt=0)]
 _PLAIN = "reduce-scatter@intra1 > allreduce@inter > allgather@intra2"
@@ -22,10 +22,8 @@ class Fig10(Study):
     """By the planner's costs: NVLink, 100 Gbit/s, 64 GPUs; compressed between machines, on GPUs."""
 
     name: Literal["espresso-fig10"] = "espresso-fig10"
-    codecs: tuple[Codec, ...] = Field(default=CODECS, min_length=1, strict=False)
-    megabytes: tuple[Megabytes, ...] = Field(
-        default=(0.0625, 0.25, 1.0, 4.0, 16.0, 64.0, 256.0), min_length=1, strict=False
-    )
+    codecs: tuple[Codec, ...] = several(CODECS)
+    megabytes: tuple[Megabytes, ...] = several((0.0625, 0.25, 1.0, 4.0, 16.0, 64.0, 256.0))
 
     def run(self, seed: int) -> StudyOutcome:
         """Return a row for each size."""

@@ -3,12 +3,10 @@
 from collections import Counter
 from typing import Any, Literal
 
-from pydantic import Field
-
 from gradplane.planner.inputs import Model, load
 from gradplane.studies import plot
 from gradplane.studies.papers.espresso_table5 import MODELS, ModelName
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 PAPER_MB = {
     "vgg16": 528,
@@ -32,7 +30,7 @@ class Fig11(Study):
     """Counted in the shipped models, whose tensors are those of the architectures."""
 
     name: Literal["espresso-fig11"] = "espresso-fig11"
-    models: tuple[ModelName, ...] = Field(default=MODELS, min_length=1, strict=False)
+    models: tuple[ModelName, ...] = several(MODELS)
 
     def run(self, seed: int) -> StudyOutcome:
         """Return a row for each model."""

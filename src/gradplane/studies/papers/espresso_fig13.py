@@ -6,7 +6,7 @@ from pydantic import Field
 
 from gradplane.studies import espresso_throughput
 from gradplane.studies.papers.espresso_table5 import Codec, ModelName
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 Machines = Annotated[int, Field(strict=True, ge=1, le=64)]
 Panel = Annotated[tuple[ModelName, Codec], Field(strict=False)]
@@ -27,12 +27,10 @@ class Fig13(Study):
     """Predicted by the planner; equal parameters give equal outcomes."""
 
     name: Literal["espresso-fig13"] = "espresso-fig13"
-    panels: tuple[Panel, ...] = Field(
-        default=(("lstm", "dgc"), ("vgg16", "efsignsgd"), ("resnet101", "dgc")),
-        min_length=1,
-        strict=False,
+    panels: tuple[Panel, ...] = several(
+        (("lstm", "dgc"), ("vgg16", "efsignsgd"), ("resnet101", "dgc"))
     )
-    machines: tuple[Machines, ...] = Field(default=(1, 2, 4, 8), min_length=1, strict=False)
+    machines: tuple[Machines, ...] = several((1, 2, 4, 8))
 
     def run(self, seed: int) -> StudyOutcome:
         """Return a row for each model and scheme on the largest number of machines."""

@@ -3,12 +3,10 @@
 from statistics import median
 from typing import Any, Literal
 
-from pydantic import Field
-
 from gradplane.studies import espresso, plot
 from gradplane.studies.espresso import BF16, ESPRESSO, OURS, SCHEMES, Case
 from gradplane.studies.papers.espresso_table5 import CODECS, MODELS, Codec, ModelName
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 SystemName = Literal["nvlink-100g", "pcie-25g"]
 PAPER = {("gpt2", "efsignsgd"): 0.03, ("ugatit", "dgc"): 0.05, ("bert-base", "randomk"): 0.07}
@@ -19,11 +17,9 @@ class Fig14(Study):
     """Predicted by the planner; equal parameters give equal outcomes."""
 
     name: Literal["espresso-fig14"] = "espresso-fig14"
-    models: tuple[ModelName, ...] = Field(default=MODELS, min_length=1, strict=False)
-    codecs: tuple[Codec, ...] = Field(default=CODECS, min_length=1, strict=False)
-    systems: tuple[SystemName, ...] = Field(
-        default=("nvlink-100g", "pcie-25g"), min_length=1, strict=False
-    )
+    models: tuple[ModelName, ...] = several(MODELS)
+    codecs: tuple[Codec, ...] = several(CODECS)
+    systems: tuple[SystemName, ...] = several(("nvlink-100g", "pcie-25g"))
 
     def run(self, seed: int) -> StudyOutcome:
         """Return a row for each system and scheme: its differences over all trainings."""

@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import Field
-
 from gradplane.planner.options import Constraint, Option
 from gradplane.planner.planning import quickest_alone
 from gradplane.studies import espresso, plot
 from gradplane.studies.espresso import Case, Strategist
 from gradplane.studies.papers.espresso_table5 import CODECS, Codec, ModelName
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 
 def _compressed_by(*communications: str) -> Constraint:
@@ -55,10 +53,8 @@ class Fig15(Study):
     """Predicted by the planner; equal parameters give equal outcomes."""
 
     name: Literal["espresso-fig15"] = "espresso-fig15"
-    models: tuple[ModelName, ...] = Field(
-        default=("vgg16", "bert-base"), min_length=1, strict=False
-    )
-    codecs: tuple[Codec, ...] = Field(default=CODECS, min_length=1, strict=False)
+    models: tuple[ModelName, ...] = several(("vgg16", "bert-base"))
+    codecs: tuple[Codec, ...] = several(CODECS)
     pcie_codec: Codec = "efsignsgd"
 
     def run(self, seed: int) -> StudyOutcome:

@@ -25,7 +25,7 @@ from gradplane.studies.espresso import BF16, FP32, HALF, Case
 from gradplane.studies.papers.espresso_run import Network, SystemName
 from gradplane.studies.papers.espresso_table5 import Codec, ModelName
 from gradplane.studies.repeated import Estimate
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 Width = Annotated[int, Field(strict=True, ge=1)]
 Rate = Annotated[float, Field(gt=0)]
@@ -82,7 +82,7 @@ class Fig16(Study):
     systems: tuple[SystemName, ...] = Field(default=("nvlink-100g", "pcie-25g"), strict=False)
     machines: Annotated[int, Field(strict=True, ge=2, le=16)] = 2
     gpus: Annotated[int, Field(strict=True, ge=2, le=8)] = 2
-    hidden: tuple[Width, ...] = Field(default=(64, 32), min_length=1, strict=False)
+    hidden: tuple[Width, ...] = several((64, 32))
     epochs: Annotated[int, Field(strict=True, ge=1)] = 12
     batch: Annotated[int, Field(strict=True, ge=1)] = 16
     lr: Rate = 0.05

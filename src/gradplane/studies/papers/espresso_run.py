@@ -21,7 +21,7 @@ from gradplane.runs.records import run_folder
 from gradplane.studies import parallel, plot
 from gradplane.studies.espresso import Case
 from gradplane.studies.papers.espresso_table5 import MODELS, Codec, ModelName
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 Network = Literal["sim", "mininet"]
 
@@ -123,9 +123,9 @@ class PlansRun(Study):
     """Each model scaled to `values` values; a plan's steps run as real packets of real codecs."""
 
     name: Literal["espresso-run"] = "espresso-run"
-    models: tuple[ModelName, ...] = Field(default=MODELS, min_length=1, strict=False)
+    models: tuple[ModelName, ...] = several(MODELS)
     codec: Codec | Literal["thc"] = "dgc"
-    systems: tuple[SystemName, ...] = Field(default=SYSTEMS, min_length=1, strict=False)
+    systems: tuple[SystemName, ...] = several(SYSTEMS)
     machines: Annotated[int, Field(strict=True, ge=1, le=16)] = 2
     gpus: Annotated[int, Field(strict=True, ge=1, le=8)] = 2
     values: Annotated[int, Field(strict=True, ge=1000)] = 1_000_000

@@ -8,7 +8,7 @@ from gradplane.planner.planning import quickest_alone
 from gradplane.studies import plot
 from gradplane.studies.espresso import BF16, Case, halved
 from gradplane.studies.papers.espresso_table5 import Codec, ModelName
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 Row = Annotated[tuple[ModelName, Codec, Literal["nvlink-100g", "pcie-25g"]], Field(strict=False)]
 ROWS: tuple[Row, ...] = (
@@ -34,7 +34,7 @@ class Table1(Study):
     The computing times are stretched until FP32 has the paper's factor."""
 
     name: Literal["espresso-table1"] = "espresso-table1"
-    cases: tuple[Row, ...] = Field(default=ROWS, min_length=1, strict=False)
+    cases: tuple[Row, ...] = several(ROWS)
 
     def run(self, seed: int) -> StudyOutcome:
         """Return a row for each model with a codec on a system."""

@@ -10,7 +10,7 @@ from pydantic import Field
 from gradplane.planner.compiled import Timeline
 from gradplane.studies import espresso, plot
 from gradplane.studies.espresso import Case
-from gradplane.studies.study import Study, StudyOutcome, number
+from gradplane.studies.study import Study, StudyOutcome, number, several
 
 ModelName = Literal["vgg16", "resnet101", "ugatit", "bert-base", "gpt2", "lstm"]
 Codec = Literal["randomk", "dgc", "efsignsgd"]
@@ -31,7 +31,7 @@ class Table5(Study):
     """Times are measured, so they differ from run to run: each is the least of `repetitions`."""
 
     name: Literal["espresso-table5"] = "espresso-table5"
-    models: tuple[ModelName, ...] = Field(default=MODELS, min_length=1, strict=False)
+    models: tuple[ModelName, ...] = several(MODELS)
     codec: Codec = "dgc"
     system: Literal["nvlink-100g", "pcie-25g"] = "nvlink-100g"
     repetitions: Annotated[int, Field(strict=True, ge=1)] = 3

@@ -11,7 +11,7 @@ from gradplane.planner.compiled import Timeline
 from gradplane.studies import plot
 from gradplane.studies.espresso import Case
 from gradplane.studies.papers.espresso_table5 import MODELS, TRIALS, Codec, ModelName
-from gradplane.studies.study import Study, StudyOutcome, number
+from gradplane.studies.study import Study, StudyOutcome, number, several
 
 PAPER = {
     "vgg16": (11, 1, "1 ms"),
@@ -28,7 +28,7 @@ class Table6(Study):
     """Times are measured, so they differ from run to run: each is the least of `repetitions`."""
 
     name: Literal["espresso-table6"] = "espresso-table6"
-    models: tuple[ModelName, ...] = Field(default=MODELS, min_length=1, strict=False)
+    models: tuple[ModelName, ...] = several(MODELS)
     codec: Codec = "dgc"
     system: Literal["nvlink-100g", "pcie-25g"] = "pcie-25g"
     combinations: Annotated[int, Field(strict=True, ge=1)] = 200_000

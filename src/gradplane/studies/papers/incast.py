@@ -7,7 +7,7 @@ from pydantic import Field
 
 from gradplane.studies import parallel, plot
 from gradplane.studies.job_rates import Rates, exchanging, measured
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 Workers = Annotated[int, Field(strict=True, ge=2, le=64)]
 
@@ -29,7 +29,7 @@ class Incast(Study):
     packets in it from which on they are marked."""
 
     name: Literal["incast"] = "incast"
-    workers: tuple[Workers, ...] = Field(default=(2, 4, 8, 16), min_length=1, strict=False)
+    workers: tuple[Workers, ...] = several((2, 4, 8, 16))
     window: int = Field(default=16, ge=1, le=512)
     queue: int = Field(default=32, ge=2, le=10_000)
     threshold: int = Field(default=20, ge=1, le=10_000)

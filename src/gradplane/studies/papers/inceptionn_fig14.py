@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gradplane.experiment.schema import NamedModel
 from gradplane.studies import plot, trainings
-from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, several
 from gradplane.studies.trainings import Trained
 
 Bound = Literal[6, 8, 10]
@@ -43,8 +43,8 @@ class Fig14(Study):
     Gradients are compressed on their way to the server, without error feedback, as in the paper."""
 
     name: Literal["inceptionn-fig14"] = "inceptionn-fig14"
-    bounds: tuple[Bound, ...] = Field(default=(10, 8, 6), min_length=1, strict=False)
-    drops: tuple[Drop, ...] = Field(default=(8, 16, 24), min_length=1, strict=False)
+    bounds: tuple[Bound, ...] = several((10, 8, 6))
+    drops: tuple[Drop, ...] = several((8, 16, 24))
     workers: int = Field(default=4, ge=1, le=64)
     hidden: tuple[Width, ...] = Field(default=(54,), strict=False)
     epochs: int = Field(default=15, ge=1)

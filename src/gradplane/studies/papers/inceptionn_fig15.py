@@ -6,7 +6,7 @@ from pydantic import Field
 
 from gradplane.studies import plot
 from gradplane.studies.exchange import WITH_HALF, Exchange, Network, Setting, exchange, recorded
-from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, several
 
 Workers = Annotated[int, Field(strict=True, ge=2, le=32)]
 Scheme = Literal["WA", "WA+C", "INC", "INC+C", "WA bf16", "INC bf16"]
@@ -16,10 +16,8 @@ class Fig15(Study):
     """Communication and addition, packet by packet; rate is the rate of the fabric's links."""
 
     name: Literal["inceptionn-fig15"] = "inceptionn-fig15"
-    workers: tuple[Workers, ...] = Field(default=(4, 6, 8), min_length=1, strict=False)
-    schemes: tuple[Scheme, ...] = Field(
-        default=("WA", "INC", "WA bf16", "INC bf16"), min_length=1, strict=False
-    )
+    workers: tuple[Workers, ...] = several((4, 6, 8))
+    schemes: tuple[Scheme, ...] = several(("WA", "INC", "WA bf16", "INC bf16"))
     values: int = Field(default=65_536, ge=256, le=10**6)
     bound: Literal[6, 8, 10] = 10
     rate: str = "10Gbit"

@@ -10,7 +10,7 @@ from pydantic import Field
 from gradplane.codecs._base import Floats
 from gradplane.studies import gradients, plot
 from gradplane.studies.repeated import Estimate
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 Width = Annotated[int, Field(strict=True, ge=1)]
 Drop = Annotated[int, Field(strict=True, ge=1, le=31)]
@@ -41,7 +41,7 @@ class Fig4(Study):
     what is cut off a weight is missing from the next update on, as in the paper."""
 
     name: Literal["inceptionn-fig4"] = "inceptionn-fig4"
-    drops: tuple[Drop, ...] = Field(default=(16, 22, 24), min_length=1, strict=False)
+    drops: tuple[Drop, ...] = several((16, 22, 24))
     steps: int = Field(default=600, ge=1)
     hidden: tuple[Width, ...] = Field(default=(256, 128), strict=False)
     batch: int = Field(default=32, ge=1, le=1438)

@@ -15,7 +15,7 @@ from gradplane.studies.exchange import (
     exchange,
     recorded,
 )
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 ORGANISATIONS = {"WA": "WA", "WA tree": "tree", "INC": "ring", "INC groups": "groups"}
 """The names of the organisations in the figure."""
@@ -35,10 +35,8 @@ class Groups(Study):
     name: Literal["inceptionn-groups"] = "inceptionn-groups"
     racks: int = Field(default=4, ge=2, le=16)
     workers: int = Field(default=4, ge=1, le=16)
-    placements: tuple[Placement, ...] = Field(
-        default=("even", "spread"), min_length=1, strict=False
-    )
-    values: tuple[Values, ...] = Field(default=(65_536, 4_096), min_length=1, strict=False)
+    placements: tuple[Placement, ...] = several(("even", "spread"))
+    values: tuple[Values, ...] = several((65_536, 4_096))
     oversubscription: float = Field(default=4.0, gt=0)
     bound: Literal[6, 8, 10] = 10
     rate: str = "10Gbit"

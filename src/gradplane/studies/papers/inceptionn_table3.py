@@ -14,7 +14,7 @@ from gradplane.codecs.bfloat16 import BFloat16
 from gradplane.codecs.inceptionn import Inceptionn
 from gradplane.codecs.truncation import Truncation
 from gradplane.studies import gradients, plot
-from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, number
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, number, several
 
 BOUNDS = (10, 8, 6)
 DROPS = (8, 16, 24)
@@ -88,7 +88,7 @@ class Table3(Study):
     """Gradients recorded while a perceptron learns handwritten digits, all steps as one vector."""
 
     name: Literal["inceptionn-table3"] = "inceptionn-table3"
-    bounds: tuple[Bound, ...] = Field(default=(10, 8, 6), min_length=1, strict=False)
+    bounds: tuple[Bound, ...] = several((10, 8, 6))
     drops: tuple[Drop, ...] = Field(default=(8, 16, 24), strict=False)
     steps: int = Field(default=100, ge=1)
     hidden: tuple[Width, ...] = Field(default=(256, 128), strict=False)

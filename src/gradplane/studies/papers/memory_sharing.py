@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gradplane.studies import parallel, plot
 from gradplane.studies.job_rates import Rates, exchanging, measured
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 Count = Annotated[int, Field(strict=True, ge=1, le=16)]
 Slots = Annotated[int, Field(strict=True, ge=1, le=1024)]
@@ -31,8 +31,8 @@ class MemorySharing(Study):
     server's, which all jobs share, has that of all workers' together."""
 
     name: Literal["memory-sharing"] = "memory-sharing"
-    jobs: tuple[Count, ...] = Field(default=(1, 2, 4, 8), min_length=1, strict=False)
-    slots: tuple[Slots, ...] = Field(default=(2, 4, 8, 16, 32, 64), min_length=1, strict=False)
+    jobs: tuple[Count, ...] = several((1, 2, 4, 8))
+    slots: tuple[Slots, ...] = several((2, 4, 8, 16, 32, 64))
     workers: int = Field(default=3, ge=2, le=16)
     window: int = Field(default=4, ge=1, le=64)
     values: int = Field(default=16_384, ge=1024, le=10**6)

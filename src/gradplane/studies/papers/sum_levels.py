@@ -7,7 +7,7 @@ from pydantic import Field
 
 from gradplane.studies import parallel, plot
 from gradplane.studies.job_rates import Rates, exchanging, measured
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 Workers = Annotated[int, Field(strict=True, ge=1, le=32)]
 WAYS = {"one level": True, "two levels": False}  # whether leaves only forward
@@ -19,7 +19,7 @@ class SumLevels(Study):
     threshold: of marks, so that windows adapt to the links between switches."""
 
     name: Literal["sum-levels"] = "sum-levels"
-    workers: tuple[Workers, ...] = Field(default=(1, 2, 4, 8), min_length=1, strict=False)
+    workers: tuple[Workers, ...] = several((1, 2, 4, 8))
     racks: int = Field(default=2, ge=2, le=8)
     slots: int = Field(default=64, ge=2, le=1024, multiple_of=2)
     threshold: int = Field(default=16, ge=1, le=10_000)

@@ -9,7 +9,7 @@ from pydantic import Field
 from gradplane.codecs import sum_overflow
 from gradplane.studies import plot
 from gradplane.studies.repeated import Ended, Estimate, Network, gap, trainings
-from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, number
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, number, several
 from gradplane.studies.trainings import first_error
 
 Workers = Annotated[int, Field(strict=True, ge=2, le=64)]
@@ -60,7 +60,7 @@ class Fig10(Study):
     THC's sums. Each point runs under `repetitions` seeds, on `net`."""
 
     name: Literal["thc-fig10"] = "thc-fig10"
-    workers: tuple[Workers, ...] = Field(default=(4, 8, 16, 32, 64), min_length=1, strict=False)
+    workers: tuple[Workers, ...] = several((4, 8, 16, 32, 64))
     granularity: int = Field(default=36, ge=15, le=1023)
     p: float = Field(default=1 / 32, gt=0, lt=1)
     hidden: tuple[Width, ...] = Field(default=(54,), strict=False)

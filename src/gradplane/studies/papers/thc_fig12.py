@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
 from gradplane.studies import thc_rounds
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 from gradplane.studies.thc_rounds import Case, Sizes, known
 
 
@@ -13,8 +13,8 @@ class Fig12(Study):
     """Rounds of four workers; `values` are the lengths of the exchanges that are emulated."""
 
     name: Literal["thc-fig12"] = "thc-fig12"
-    models: Annotated[tuple[str, ...], AfterValidator(known)] = Field(
-        default=("ResNet50", "ResNet101", "ResNet152"), min_length=1, strict=False
+    models: Annotated[tuple[str, ...], AfterValidator(known)] = several(
+        ("ResNet50", "ResNet101", "ResNet152")
     )
     values: Sizes = thc_rounds.VALUES
 

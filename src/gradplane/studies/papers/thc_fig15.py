@@ -6,7 +6,7 @@ from pydantic import Field
 
 from gradplane import codecs
 from gradplane.studies import nmse, plot
-from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, number
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, number, several
 
 Bits = Annotated[int, Field(strict=True, ge=1, le=8)]
 Granularity = Annotated[int, Field(strict=True, ge=1, le=4095)]
@@ -18,10 +18,8 @@ class Fig15(Study):
     The paper takes 100 gradients, of a size that our copy does not give."""
 
     name: Literal["thc-fig15"] = "thc-fig15"
-    bits: tuple[Bits, ...] = Field(default=(2, 3, 4), min_length=1, strict=False)
-    granularities: tuple[Granularity, ...] = Field(
-        default=nmse.FIGURE_15_GRANULARITIES, min_length=1, strict=False
-    )
+    bits: tuple[Bits, ...] = several((2, 3, 4))
+    granularities: tuple[Granularity, ...] = several(nmse.FIGURE_15_GRANULARITIES)
     workers: int = Field(default=10, ge=1)
     p: float = Field(default=1 / 1024, gt=0, lt=1)
     values: int = Field(default=2**14, ge=1)

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
 from gradplane.studies import thc_rounds
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 from gradplane.studies.thc_rounds import Case, Sizes, known
 
 _MODELS = (
@@ -24,9 +24,7 @@ class Fig6(Study):
     """Rounds of four workers; `values` are the lengths of the exchanges that are emulated."""
 
     name: Literal["thc-fig6"] = "thc-fig6"
-    models: Annotated[tuple[str, ...], AfterValidator(known)] = Field(
-        default=_MODELS, min_length=1, strict=False
-    )
+    models: Annotated[tuple[str, ...], AfterValidator(known)] = several(_MODELS)
     values: Sizes = thc_rounds.VALUES
 
     def run(self, seed: int) -> StudyOutcome:

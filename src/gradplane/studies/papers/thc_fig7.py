@@ -2,10 +2,8 @@
 
 from typing import Literal
 
-from pydantic import Field
-
 from gradplane.studies import thc_rounds
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 from gradplane.studies.thc_rounds import Case, Sizes
 
 Rate = Literal["10Gbit", "25Gbit", "40Gbit", "100Gbit"]
@@ -16,9 +14,7 @@ class Fig7(Study):
     """VGG16 on four workers; `values` are the lengths of the exchanges that are emulated."""
 
     name: Literal["thc-fig7"] = "thc-fig7"
-    rates: tuple[Rate, ...] = Field(
-        default=("25Gbit", "40Gbit", "100Gbit"), min_length=1, strict=False
-    )
+    rates: tuple[Rate, ...] = several(("25Gbit", "40Gbit", "100Gbit"))
     values: Sizes = thc_rounds.VALUES
 
     def run(self, seed: int) -> StudyOutcome:

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 
 from gradplane.studies import parallel, plot
 from gradplane.studies.papers.threelc_table1 import DESIGNS, Rate, Trained, Width, known, train
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 _PLAIN = DESIGNS[0].label
 _DESIGNS = (
@@ -21,9 +21,7 @@ class Fig3(Study):
     steps that a training has."""
 
     name: Literal["3lc-fig3"] = "3lc-fig3"
-    designs: Annotated[tuple[str, ...], AfterValidator(known)] = Field(
-        default=_DESIGNS, min_length=1, strict=False
-    )
+    designs: Annotated[tuple[str, ...], AfterValidator(known)] = several(_DESIGNS)
     rate: Rate = "10Mbit"
     workers: int = Field(default=10, ge=2, le=32)
     hidden: tuple[Width, ...] = Field(default=(64,), strict=False)

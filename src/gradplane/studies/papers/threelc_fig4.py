@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field
 
 from gradplane.studies import parallel, plot
 from gradplane.studies.papers.threelc_table1 import DESIGNS, Trained, Width, known, train
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 _PLAIN = DESIGNS[0].label
 _DESIGNS = ("bf16", "ternary b-3-5", "sparse 5 %", "2 local steps", "3LC s=1", "3LC s=1.75")
@@ -18,9 +18,7 @@ class Fig4(Study):
     """A perceptron learns handwritten digits; the learning rate falls along a cosine."""
 
     name: Literal["3lc-fig4"] = "3lc-fig4"
-    designs: Annotated[tuple[str, ...], AfterValidator(known)] = Field(
-        default=_DESIGNS, min_length=1, strict=False
-    )
+    designs: Annotated[tuple[str, ...], AfterValidator(known)] = several(_DESIGNS)
     workers: int = Field(default=10, ge=2, le=32)
     hidden: tuple[Width, ...] = Field(default=(64,), strict=False)
     epochs: int = Field(default=24, ge=4)

@@ -13,7 +13,7 @@ from gradplane.experiment.loading import Experiment, load
 from gradplane.runs import run_experiment
 from gradplane.runs.records import run_folder
 from gradplane.studies import parallel, plot
-from gradplane.studies.study import Study, StudyOutcome
+from gradplane.studies.study import Study, StudyOutcome, several
 
 Codec = dict[str, Any]
 
@@ -154,10 +154,8 @@ class Table1(Study):
     """The training of a perceptron on handwritten digits, packet by packet, under each design."""
 
     name: Literal["3lc-table1"] = "3lc-table1"
-    designs: Annotated[tuple[str, ...], AfterValidator(known)] = Field(
-        default=_LABELS[1:], min_length=1, strict=False
-    )
-    rates: tuple[Rate, ...] = Field(default=RATES, min_length=1, strict=False)
+    designs: Annotated[tuple[str, ...], AfterValidator(known)] = several(_LABELS[1:])
+    rates: tuple[Rate, ...] = several(RATES)
     workers: int = Field(default=10, ge=2, le=32)
     hidden: tuple[Width, ...] = Field(default=(64,), strict=False)
     epochs: int = Field(default=20, ge=1)

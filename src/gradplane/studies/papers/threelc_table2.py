@@ -10,7 +10,7 @@ from pydantic import Field
 from gradplane.codecs._base import Floats
 from gradplane.codecs.threelc import ThreeLC
 from gradplane.studies import gradients, plot
-from gradplane.studies.study import Study, StudyOutcome, number
+from gradplane.studies.study import Study, StudyOutcome, number, several
 
 MULTIPLIERS = (1.0, 1.5, 1.75, 1.9)
 # ResNet-110 on CIFAR-10, gradient pushes and model pulls of all standard training steps
@@ -74,7 +74,7 @@ class Table2(Study):
     """Gradients recorded while a perceptron learns handwritten digits."""
 
     name: Literal["3lc-table2"] = "3lc-table2"
-    s: tuple[Multiplier, ...] = Field(default=MULTIPLIERS, min_length=1, strict=False)
+    s: tuple[Multiplier, ...] = several(MULTIPLIERS)
     steps: int = Field(default=200, ge=1)
     hidden: tuple[Width, ...] = Field(default=(256, 128), strict=False)
     batch: int = Field(default=32, ge=1, le=1797)
