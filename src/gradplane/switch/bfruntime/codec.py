@@ -19,7 +19,7 @@ from gradplane.switch.bfruntime.schema import (
     KeyField,
     TableSchema,
 )
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 
 Match = tuple[Any, ...] | None
 Key = dict[str, Match]
@@ -40,9 +40,9 @@ class Data:
     values: dict[str, Any] = field(default_factory=dict)
 
 
-def invalid(table: TableSchema, what: str) -> RpcError:
+def invalid_for(table: TableSchema, what: str) -> RpcError:
     """Return the error for an argument that a table cannot take."""
-    return RpcError("INVALID_ARGUMENT", f"table {table.name}: {what}")
+    return invalid(f"table {table.name}: {what}")
 
 
 # -- keys ---------------------------------------------------------------------------------------
@@ -58,12 +58,12 @@ def read_key(table: TableSchema, message: Any) -> Key:
         known = table.key_by_id.get(given.field_id)
         if known is None:
             names = ", ".join(f"{f.name} ({f.id})" for f in table.keys) or "none"
-            raise invalid(table, f"no key field has id {given.field_id}; fields: {names}")
+            raise invalid_for(table, f"no key field has id {given.field_id}; fields: {names}")
         key[known.name] = _match(table, known, given)
     for f in table.keys:
         if f.name not in key:
             if f.mandatory:
-                raise invalid(table, f"key field {f.name} is missing")
+                raise invalid_for(table, f"key field {f.name} is missing")
             key[f.name] = _left_out(f)
     return key
 
@@ -80,7 +80,7 @@ def _match(table: TableSchema, f: KeyField, given: Any) -> Match:
     wanted, found = _MATCHES[f.match], given.WhichOneof("match_type")
     where = f"key field {f.name}"
     if found != wanted:
-        raise invalid(table, f"{where} takes {wanted}, not {found or 'nothing'}")
+        raise invalid_for(table, f"{where} takes {wanted}, not {found or 'nothing'}")
     part = getattr(given, wanted)
     if f.type.name == "string":
         text = part.value.decode("utf-8", "replace")
@@ -97,7 +97,7 @@ def _match(table: TableSchema, f: KeyField, given: Any) -> Match:
         case "lpm":
             if not 0 <= part.prefix_len <= f.type.bits:
                 what = f"prefix length {part.prefix_len} is not within 0 to {f.type.bits}"
-                raise invalid(table, f"{where}: {what}")
+                raise invalid_for(table, f"{where}: {what}")
             full = (1 << f.type.bits) - 1
             return (number(part.value) & (full ^ (full >> part.prefix_len)), part.prefix_len)
         case "range":
@@ -146,7 +146,7 @@ def read_action(table: TableSchema, message: Any) -> ActionSpec | None:
     found = table.action_by_id.get(message.action_id)
     if found is None:
         names = ", ".join(f"{a.name} ({a.id})" for a in table.actions) or "none"
-        raise invalid(table, f"no action has id {message.action_id}; actions: {names}")
+        raise invalid_for(table, f"no action has id {message.action_id}; actions: {names}")
     return found
 
 
@@ -158,7 +158,7 @@ def read_data(table: TableSchema, message: Any) -> Data:
     for given in message.fields:
         f = _field(table, action, given.field_id)
         if f.read_only:
-            raise invalid(table, f"data field {f.name} is read-only")
+            raise invalid_for(table, f"data field {f.name} is read-only")
         value = _value(table, f, given)
         if f.a_value_a_pipe:
             values.setdefault(f.name, []).append(value)
@@ -198,7 +198,7 @@ def _field(table: TableSchema, action: ActionSpec | None, number: int) -> DataFi
         known = [f"{f.name} ({f.id})" for f in (*own.values(), *table.data)]
         where = f"action {action.name}: " if action is not None else ""
         there = ", ".join(known) or "none"
-        raise invalid(table, f"{where}no data field has id {number}; fields: {there}")
+        raise invalid_for(table, f"{where}no data field has id {number}; fields: {there}")
     return found
 
 
@@ -210,7 +210,7 @@ def _value(table: TableSchema, f: DataField, given: Any) -> Any:
     if f.repeated and found in _LISTS and not getattr(given, found).val:
         return []  # of whatever kind: some clients send empty lists as numbers
     if found != wanted:
-        raise invalid(table, f"{where} takes {wanted}, not {found or 'nothing'}")
+        raise invalid_for(table, f"{where} takes {wanted}, not {found or 'nothing'}")
     value = getattr(given, wanted)
     if f.container:
         contained = {inner.id: inner for inner in f.container}
@@ -220,7 +220,7 @@ def _value(table: TableSchema, f: DataField, given: Any) -> Any:
         if f.type.bits:
             for item in items:
                 if item >> f.type.bits:
-                    raise invalid(table, f"{where}: {item} does not fit {f.type.bits} bits")
+                    raise invalid_for(table, f"{where}: {item} does not fit {f.type.bits} bits")
         for item in items:
             _check_choice(table, where, f.type, item)
         return items
@@ -232,7 +232,7 @@ def _value(table: TableSchema, f: DataField, given: Any) -> Any:
 
 def _check_choice(table: TableSchema, where: str, t: FieldType, value: Any) -> None:
     if t.choices and value not in t.choices:
-        raise invalid(table, f"{where}: {value!r} is not one of {', '.join(t.choices)}")
+        raise invalid_for(table, f"{where}: {value!r} is not one of {', '.join(t.choices)}")
 
 
 def _contained(
@@ -241,7 +241,7 @@ def _contained(
     values = {}
     for given in item.val:
         if given.field_id not in known:
-            raise invalid(table, f"{where}: its container has no field {given.field_id}")
+            raise invalid_for(table, f"{where}: its container has no field {given.field_id}")
         f = known[given.field_id]
         values[f.name] = _value(table, f, given)
     return values
@@ -282,7 +282,7 @@ def read_number(table: TableSchema, where: str, t: FieldType, data: bytes) -> in
     value = int.from_bytes(data, "big")
     if not data or value >> t.bits:
         what = f"{value} does not fit {t.bits} bits" if data else "the value is empty"
-        raise invalid(table, f"{where}: {what}")
+        raise invalid_for(table, f"{where}: {what}")
     if t.signed and value >> (t.bits - 1):
         value -= 1 << t.bits
     return value
@@ -300,7 +300,7 @@ def target_pipes(target: Any, pipes: int) -> range:
         return range(pipes)
     if number >= pipes:
         what = f"pipe {number} does not exist: pipes are 0 to {pipes - 1}, {ALL_PIPES} all of them"
-        raise RpcError("INVALID_ARGUMENT", what)
+        raise invalid(what)
     return range(number, number + 1)
 
 

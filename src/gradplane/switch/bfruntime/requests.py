@@ -22,7 +22,7 @@ from gradplane.switch.bfruntime.program_schema import MATCH_ACTION
 from gradplane.switch.bfruntime.schema import LearnFilter
 from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, Scope
 from gradplane.switch.control.store import Store
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 from gradplane.switch.runtime.control_errors import SwitchError, TableError
 
 ATTRIBUTES = {
@@ -60,10 +60,7 @@ class Requests:
     # -- writing --------------------------------------------------------------------------------
 
     def write(
-        self,
-        request: Any,
-        ignore_missing: bool = False,
-        pause: Callable[[], None] = lambda: None,
+        self, request: Any, ignore_missing: bool = False, pause: Callable[[], None] = lambda: None
     ) -> list[RpcError | None]:
         """Carry out the updates; return an item for each: None for one that was carried out, or
         what else there is to say about it.
@@ -402,4 +399,4 @@ def _rpc_error(error: RpcError | SwitchError, table: ControlTable | None = None)
         return error
     if isinstance(error, TableError):
         return table.worded(error) if table is not None else RpcError(error.code, error.message)
-    return RpcError("INVALID_ARGUMENT", str(error))
+    return invalid(str(error))

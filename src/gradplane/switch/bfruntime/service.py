@@ -25,7 +25,7 @@ from gradplane.switch.bfruntime.snapshots import Placement
 from gradplane.switch.bfruntime.tables.warm_init import Restart
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.pipeline import Pipeline
-from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, code_number
+from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, code_number, invalid
 from gradplane.switch.runtime.control_messages import Digest, IdleNotice, Message, ReturnedPacket
 
 _ENTITIES_A_RESPONSE = 64  # read under one hold of the lock, in 2 to 3 ms
@@ -83,9 +83,8 @@ class BfRuntimeService:
         if bound is not None or name:
             return named(running, name or bound or "")
         if running.only is None:
-            raise RpcError(
-                "INVALID_ARGUMENT",
-                f"the switch runs {running.names}: name the program (p4_name), or bind to it",
+            raise invalid(
+                f"the switch runs {running.names}: name the program (p4_name), or bind to it"
             )
         return running.only
 
@@ -187,7 +186,7 @@ class BfRuntimeService:
             )
         if request.action == actions.WARM_INIT_END:
             if request.config:
-                raise RpcError("INVALID_ARGUMENT", "WARM_INIT_END takes no config")
+                raise invalid("WARM_INIT_END takes no config")
             self._run_saved()
             return self._announce(response, 1)
         pipeline = prepared(self.device, self.running, request.config)
@@ -212,13 +211,13 @@ class BfRuntimeService:
     def _run_saved(self) -> None:
         saved = self.device.saved
         if saved is None:
-            raise RpcError("INVALID_ARGUMENT", "there was no WARM_INIT_BEGIN")
+            raise invalid("there was no WARM_INIT_BEGIN")
         self.device.commit(saved)
 
     def _bind(self, request: Any) -> None:
         client = self._clients.known(request.client_id)
         if len(request.config) != 1:
-            raise RpcError("INVALID_ARGUMENT", "BIND takes exactly one config, with a p4_name")
+            raise invalid("BIND takes exactly one config, with a p4_name")
         name, running = request.config[0].p4_name, self.running
         if name == _SHARED and running.only is not None:
             name = running.only.name
@@ -333,11 +332,11 @@ def prepared(device: Device, running: BoundDevice, configs: Any) -> Pipeline:
 
     configs: of the request. Raises RpcError."""
     if not configs:
-        raise RpcError("INVALID_ARGUMENT", "no config is given: give one for each program")
+        raise invalid("no config is given: give one for each program")
     pushed = {config.p4_name: _binary(running, config) for config in configs}
     if len(pushed) < len(configs):
         names = ", ".join(config.p4_name for config in configs)
-        raise RpcError("INVALID_ARGUMENT", f"programs are known by their names: {names}")
+        raise invalid(f"programs are known by their names: {names}")
     if len(configs) > 1 or (not all(pushed.values()) and len(running.programs) > 1):
         scopes = {name: pipes for config in configs for name, pipes in _scopes(config)}
         return device.prepare_several(pushed, scopes if len(configs) > 1 else None)
@@ -386,10 +385,9 @@ def _binary(running: BoundDevice, config: Any) -> bytes:
         _check_same(config, there)
     elif there is None:
         which = "the running program" if running.only else "one of the running programs"
-        raise RpcError(
-            "INVALID_ARGUMENT",
+        raise invalid(
             f"{config.p4_name}: the profile has no binary; push the source that `gradplane"
-            f" p4 config` makes, or name {which} ({running.names})",
+            f" p4 config` makes, or name {which} ({running.names})"
         )
     return b""
 
@@ -410,12 +408,12 @@ def _check_same(config: Any, running: BoundProgram | None) -> None:
         " config FILE.p4` makes a binary of"
     )
     if running is None or config.p4_name != running.name:
-        raise RpcError("INVALID_ARGUMENT", what)
+        raise invalid(what)
     try:
         there = {t["name"]: t["table_type"] for t in json.loads(config.bfruntime_info)["tables"]}
     except (ValueError, KeyError, TypeError) as error:
-        raise RpcError("INVALID_ARGUMENT", f"{what}; its bf-rt.json is wrong: {error}") from error
+        raise invalid(f"{what}; its bf-rt.json is wrong: {error}") from error
     missing = [t.name for t in running.schema.schema.tables if there.get(t.name) != t.kind]
     if missing:
         names = ", ".join(missing)
-        raise RpcError("INVALID_ARGUMENT", f"{what}; its bf-rt.json lacks what runs: {names}")
+        raise invalid(f"{what}; its bf-rt.json lacks what runs: {names}")

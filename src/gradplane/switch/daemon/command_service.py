@@ -35,7 +35,7 @@ from gradplane.switch.daemon.clients import COMMANDS, SERVICE, STATE
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, service_handler
 from gradplane.switch.p4runtime.pipeline import Pipeline
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 from gradplane.switch.switch import Switch
 
 _PART = 1 << 18  # characters of a state in an answer
@@ -88,7 +88,7 @@ class CommandService:
     def _state(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         wanted = json_of(request)
         if wanted != {} and not (isinstance(wanted, dict) and list(wanted) == ["state"]):
-            raise RpcError("INVALID_ARGUMENT", 'expected {} or {"state": "..."}')
+            raise invalid('expected {} or {"state": "..."}')
         if wanted:
             self._check_change("load_state", context)
             with self._device.turn():
@@ -166,5 +166,5 @@ def _parsed(request: bytes) -> dict[str, str]:
         or set(wanted) not in ({"text", "file"}, {"complete"})
         or not all(isinstance(value, str) for value in wanted.values())
     ):
-        raise RpcError("INVALID_ARGUMENT", f"expected a JSON object: {_FORMS}")
+        raise invalid(f"expected a JSON object: {_FORMS}")
     return wanted

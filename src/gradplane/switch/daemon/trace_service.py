@@ -25,7 +25,7 @@ from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, service_handler
 from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
 from gradplane.switch.p4runtime.pipeline import Pipeline
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 from gradplane.switch.packet_tracing import Tracing
 from gradplane.switch.source import CompileError
 
@@ -79,12 +79,12 @@ def _parsed(request: bytes) -> dict[str, Any]:
     known = ", ".join(f"{key} ({kind.__name__})" for key, kind in _KEYS.items())
     wanted = json_of(request)
     if not isinstance(wanted, dict):
-        raise RpcError("INVALID_ARGUMENT", f"expected a JSON object with keys of {known}")
+        raise invalid(f"expected a JSON object with keys of {known}")
     for key, value in wanted.items():
         if type(value) is not _KEYS.get(key):
-            raise RpcError("INVALID_ARGUMENT", f"{key!r}: the keys are {known}")
+            raise invalid(f"{key!r}: the keys are {known}")
         if isinstance(value, int) and not 0 <= value < _MOST:
-            raise RpcError("INVALID_ARGUMENT", f"{key}: {value} is not within 0 to {_MOST - 1}")
+            raise invalid(f"{key}: {value} is not within 0 to {_MOST - 1}")
     return wanted
 
 
@@ -92,6 +92,6 @@ def _tracing(pipeline: Pipeline | None, wanted: dict[str, Any]) -> Tracing:
     try:
         return running(pipeline).tracing(**wanted)
     except CompileError as error:
-        raise RpcError("INVALID_ARGUMENT", str(error)) from error
+        raise invalid(str(error)) from error
     except RecursionError:
-        raise RpcError("INVALID_ARGUMENT", "the filter is nested too deeply") from None
+        raise invalid("the filter is nested too deeply") from None

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from gradplane._p4runtime import gnmi
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 from gradplane.switch.runtime.interfaces import Interface, Interfaces, flags, interface_counts
 
 MODULE = "openconfig-interfaces"
@@ -97,7 +97,7 @@ class Pattern:
     def __init__(self, prefix: gnmi.Path, path: gnmi.Path) -> None:
         for origin in (prefix.origin, path.origin):
             if origin not in ("", "openconfig", MODULE):
-                raise RpcError("INVALID_ARGUMENT", f'origin "{origin}" is not openconfig')
+                raise invalid(f'origin "{origin}" is not openconfig')
         self.elems = [*prefix.elem, *path.elem]
         self.text = path_text(self.elems)
         self.name: str | None = None
@@ -107,10 +107,9 @@ class Pattern:
             keys = dict(elem.key)
             wanted = keys.pop("name", "*")
             if keys or (wanted != "*" and name != LIST):
-                raise RpcError(
-                    "INVALID_ARGUMENT",
+                raise invalid(
                     f"{self.text}: element {position + 1} has no such key: only"
-                    f" {LIST}[name=...] has one",
+                    f" {LIST}[name=...] has one"
                 )
             if wanted != "*":
                 self.name = wanted

@@ -33,7 +33,7 @@ from gradplane.switch.gnmi.interfaces import (
 from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, service_handler
 from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
 from gradplane.switch.p4runtime.response_streams import ResponseStream, StreamSlots
-from gradplane.switch.p4runtime.status_errors import RpcError, internal_error
+from gradplane.switch.p4runtime.status_errors import RpcError, internal_error, invalid
 from gradplane.switch.runtime.interfaces import Interfaces
 
 _VERSION = gnmi.DESCRIPTOR.GetOptions().Extensions[gnmi.gnmi_service]
@@ -140,7 +140,7 @@ class GnmiService:
         found = pattern.of(values)
         names = [name for name, below in found if below == WRITABLE]
         if not names:
-            raise RpcError("INVALID_ARGUMENT", f"{pattern.text} cannot be set: only {WRITABLE} can")
+            raise invalid(f"{pattern.text} cannot be set: only {WRITABLE} can")
         if value is None:
             changes.update(dict.fromkeys(names, True))
             return
@@ -149,7 +149,7 @@ class GnmiService:
             if leaf in at:
                 changes[at[leaf]] = _boolean(leaf, new)
             elif leaf not in {path_text(path_of(f).elem) for f, v in found.items() if v == new}:
-                raise RpcError("INVALID_ARGUMENT", f"{leaf} cannot be set: only {WRITABLE} can")
+                raise invalid(f"{leaf} cannot be set: only {WRITABLE} can")
 
     def _enable(self, name: str, up: bool) -> None:
         try:
@@ -239,9 +239,9 @@ class _Subscriber:
         elif kind == "poll" and self._is(gnmi.SubscriptionList.POLL):
             self._send_all()
         elif kind == "poll":
-            raise RpcError("INVALID_ARGUMENT", "poll, on a stream without a POLL subscription")
+            raise invalid("poll, on a stream without a POLL subscription")
         else:
-            raise RpcError("INVALID_ARGUMENT", "expected one subscription, then polls")
+            raise invalid("expected one subscription, then polls")
 
     def _is(self, mode: gnmi.SubscriptionList.Mode.ValueType) -> bool:
         return self._wanted is not None and self._wanted.mode == mode
@@ -250,7 +250,7 @@ class _Subscriber:
         _check(wanted.encoding, wanted.use_models)
         _known(gnmi.SubscriptionList.Mode, wanted.mode, "mode")
         if not wanted.subscription:
-            raise RpcError("INVALID_ARGUMENT", "the subscription names no path")
+            raise invalid("the subscription names no path")
         watches = [w for s in wanted.subscription for w in _watches(wanted.prefix, s)]
         self._patterns = [Pattern(wanted.prefix, s.path) for s in wanted.subscription]
         self._wanted = wanted
@@ -307,10 +307,9 @@ def _watches(prefix: gnmi.Path, wanted: gnmi.Subscription) -> Iterator[_Watch]:
     _known(gnmi.SubscriptionMode, wanted.mode, f"{pattern.text}: mode")
     every, beat = wanted.sample_interval, wanted.heartbeat_interval
     if every and every < _SHORTEST and wanted.mode != gnmi.ON_CHANGE:
-        raise RpcError(
-            "INVALID_ARGUMENT",
+        raise invalid(
             f"{pattern.text}: a sample_interval of {every} ns is too short: the shortest is"
-            f" {_SHORTEST} ns",
+            f" {_SHORTEST} ns"
         )
     match wanted.mode:
         case gnmi.ON_CHANGE:
@@ -331,14 +330,14 @@ def _check(encoding: gnmi.Encoding.ValueType, models: Iterable[gnmi.ModelData]) 
         raise RpcError("UNIMPLEMENTED", f"encoding {encoding} is not one of {offered}")
     for model in models:
         if model.name != MODULE:
-            raise RpcError("INVALID_ARGUMENT", f'model "{model.name}" is not {MODULE}')
+            raise invalid(f'model "{model.name}" is not {MODULE}')
 
 
 def _known(kind: Any, value: int, what: str) -> None:
     """Raise RpcError for a number that `kind`, an enum of gNMI, does not have."""
     if value not in kind.values():
         offered = ", ".join(kind.keys())
-        raise RpcError("INVALID_ARGUMENT", f"{what} {value} is unknown; there are {offered}")
+        raise invalid(f"{what} {value} is unknown; there are {offered}")
 
 
 def _echo(prefix: gnmi.Path) -> gnmi.Path | None:
@@ -410,7 +409,7 @@ def _written(pattern: Pattern, value: gnmi.TypedValue) -> Iterator[tuple[str, ob
     try:
         tree = json.loads(getattr(value, kind))
     except ValueError as error:
-        raise RpcError("INVALID_ARGUMENT", f"{base}: the value is no JSON: {error}") from error
+        raise invalid(f"{base}: the value is no JSON: {error}") from error
     yield from _flat(base.rstrip("/"), tree)
 
 
@@ -422,7 +421,7 @@ def _flat(base: str, tree: object) -> Iterator[tuple[str, object]]:
         case list() if base == f"/{TOP}/{LIST}":
             for entry in tree:
                 if not isinstance(entry, dict) or "name" not in entry:
-                    raise RpcError("INVALID_ARGUMENT", f"{base}: an entry has no name")
+                    raise invalid(f"{base}: an entry has no name")
                 yield from _flat(f"{base}[name={entry['name']}]", entry)
         case _:
             yield base, tree
@@ -430,11 +429,9 @@ def _flat(base: str, tree: object) -> Iterator[tuple[str, object]]:
 
 def _boolean(leaf: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise RpcError("INVALID_ARGUMENT", f"{leaf}: {value!r} is neither true nor false")
+        raise invalid(f"{leaf}: {value!r} is neither true nor false")
     return value
 
 
-def _answered(
-    answer: Callable[..., object],
-) -> Callable[[object, grpc.ServicerContext], object]:
+def _answered(answer: Callable[..., object]) -> Callable[[object, grpc.ServicerContext], object]:
     return lambda request, context: answer(request)

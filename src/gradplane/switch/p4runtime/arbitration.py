@@ -27,7 +27,7 @@ from gradplane._p4runtime import U128, p4r
 from gradplane.switch.p4runtime.limits import DEFAULT_LIMITS, Limits
 from gradplane.switch.p4runtime.response_streams import too_many_streams
 from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
-from gradplane.switch.p4runtime.status_errors import RpcError, code_number
+from gradplane.switch.p4runtime.status_errors import RpcError, code_number, invalid
 
 log = logging.getLogger(__name__)
 
@@ -166,10 +166,9 @@ class Arbitration:
         election_id = U128.decode(update.election_id)
         for other in self.clients.values():
             if (other.role, other.election_id) == (role, election_id) and other.stream != stream:
-                raise RpcError(
-                    "INVALID_ARGUMENT",
+                raise invalid(
                     f"election id {election_id} is already used by another live controller of"
-                    f" {_role_text(role)}",
+                    f" {_role_text(role)}"
                 )
 
     def _check_role(self, update: p4r.MasterArbitrationUpdate, role: str) -> None:

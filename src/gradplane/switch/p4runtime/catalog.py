@@ -20,7 +20,7 @@ from gradplane.switch.p4runtime.p4info import (
     is_hidden,
     listed_actions,
 )
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 from gradplane.switch.p4runtime.typespec import flat_fields
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.translations import ErrorNames, Translation
@@ -65,10 +65,9 @@ class Value:
         if not (
             text.isascii() and text.isdigit() and len(text) < 40 and not int(text) >> self.width
         ):
-            raise RpcError(
-                "INVALID_ARGUMENT",
+            raise invalid(
                 f"{where}: {text!r} is a name; a mask of names is decimal digits, a number of"
-                f" bit<{self.width}>",
+                f" bit<{self.width}>"
             )
         return int(text)
 
@@ -96,7 +95,7 @@ def _name(data: bytes, where: str) -> str:
         reason = f"{len(data)} bytes, the most are {_LONGEST_NAME}"
     except UnicodeDecodeError as error:
         reason = f"{error.reason} at byte {error.start}"
-    raise RpcError("INVALID_ARGUMENT", f"{where}: {data[:40]!r} is no name in UTF-8: {reason}")
+    raise invalid(f"{where}: {data[:40]!r} is no name in UTF-8: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,10 +320,9 @@ def _translations(
     unknown = [name for name in fixed if name not in texts]
     if unknown:
         there = ", ".join(texts) or "none"
-        raise RpcError(
-            "INVALID_ARGUMENT",
+        raise invalid(
             f"names are given for {unknown[0]}, which is no type that is translated to strings;"
-            f" there are: {there}",
+            f" there are: {there}"
         )
     found = {}
     for name, t in texts.items():
@@ -335,7 +333,7 @@ def _translations(
             for text, number in {**own, **fixed.get(name, {})}.items():
                 found[name].fix(text, number)
         except TableError as error:
-            raise RpcError("INVALID_ARGUMENT", error.message) from error
+            raise invalid(error.message) from error
     return found
 
 
@@ -354,10 +352,7 @@ def _actions(program: ir.Program, info: p4i.P4Info, names: Translations) -> dict
 
 
 def _tables(
-    program: ir.Program,
-    info: p4i.P4Info,
-    actions: Mapping[int, ActionInfo],
-    names: Translations,
+    program: ir.Program, info: p4i.P4Info, actions: Mapping[int, ActionInfo], names: Translations
 ) -> dict[int, TableInfo]:
     sources = {t.name: t for t in program.tables}
     profiles = {p.preamble.id: p for p in info.action_profiles}

@@ -25,7 +25,7 @@ from gradplane.switch.p4runtime.entry_rules import EntryRules
 from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
 from gradplane.switch.p4runtime.reconcile import load_state, saved_state
 from gradplane.switch.p4runtime.response_streams import Losses
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.control_messages import Message
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, sent
@@ -217,9 +217,8 @@ class Device:
         Raises RpcError INVALID_ARGUMENT where that is not possible.
         """
         if not (config.p4_device_config or config.p4info.ListFields()):
-            raise RpcError(
-                "INVALID_ARGUMENT",
-                "the config has neither a device config nor a P4Info: push the .p4 source",
+            raise invalid(
+                "the config has neither a device config nor a P4Info: push the .p4 source"
             )
         several = parse_several(config.p4_device_config)
         if several is not None:
@@ -259,7 +258,7 @@ class Device:
             sources = map(parse_device_config, filter(None, pushed.values()))
             raise _refused(error, *sources) from error
         except SwitchError as error:
-            raise RpcError("INVALID_ARGUMENT", str(error)) from error
+            raise invalid(str(error)) from error
         former = {} if self.pipeline is None else self.pipeline.binaries
         pipeline.binaries = {n: config or former.get(n, b"") for n, config in pushed.items()}
         return pipeline
@@ -275,7 +274,7 @@ class Device:
             alone: ir.Program = pickle.loads(pickle.dumps(program, 5))
         except RecursionError as error:
             what = f"{name} is nested too deeply to run beside others: push its source, too"
-            raise RpcError("INVALID_ARGUMENT", what) from error
+            raise invalid(what) from error
         return alone
 
     def commit(self, pipeline: Pipeline) -> None:
@@ -329,10 +328,7 @@ class Device:
         """
         if not config.p4_device_config:
             if self.pipeline is None:
-                raise RpcError(
-                    "INVALID_ARGUMENT",
-                    "the device config is empty and no program runs: push the .p4 source",
-                )
+                raise invalid("the device config is empty and no program runs: push the .p4 source")
             return self.pipeline.catalog.program
         p4info = config.p4info.SerializeToString(deterministic=True)
         source = parse_device_config(config.p4_device_config, p4info)
@@ -347,7 +343,7 @@ class Device:
         try:
             switch = self.start(program)
         except SwitchError as error:
-            raise RpcError("INVALID_ARGUMENT", str(error)) from error
+            raise invalid(str(error)) from error
         _name_values(switch.store, catalog)
         kept = p4r.ForwardingPipelineConfig()
         kept.CopyFrom(config)
@@ -359,9 +355,8 @@ class Device:
             rules = EntryRules(catalog, kept.p4info, switch.store)
             return Pipeline(catalog, switch, kept, rules=rules)
         except ConstraintError as error:
-            raise RpcError(
-                "INVALID_ARGUMENT",
-                f"{error}; correct it, or start the switch with --no-restrictions",
+            raise invalid(
+                f"{error}; correct it, or start the switch with --no-restrictions"
             ) from error
 
 
@@ -384,7 +379,7 @@ def _placed(program: ir.Program, scopes: PipeScopes) -> ir.Program:
     try:
         return found.placed(program, scopes)
     except SwitchError as error:
-        raise RpcError("INVALID_ARGUMENT", str(error)) from error
+        raise invalid(str(error)) from error
 
 
 def _check_agreement(config: p4r.ForwardingPipelineConfig, catalog: Catalog) -> None:
@@ -392,11 +387,10 @@ def _check_agreement(config: p4r.ForwardingPipelineConfig, catalog: Catalog) -> 
     if found:
         more = len(found) - _DIFFERENCES_SHOWN
         shown = found[:_DIFFERENCES_SHOWN] + ([f"and {more} more"] if more > 0 else [])
-        raise RpcError(
-            "INVALID_ARGUMENT",
+        raise invalid(
             "the P4Info does not belong to the program: "
             + "; ".join(shown)
-            + ". Make it from the same source (gradplane p4 info FILE.p4), or leave it empty",
+            + ". Make it from the same source (gradplane p4 info FILE.p4), or leave it empty"
         )
 
 
@@ -405,7 +399,7 @@ def _refused(error: CompileError, *sources: Source) -> RpcError:
     if isinstance(error, InternalCompilerError):
         files = ", ".join(source.file for source in sources)
         log.error("the compiler failed on %s", files, exc_info=error)
-    return RpcError("INVALID_ARGUMENT", _rendered(error, sources))
+    return invalid(_rendered(error, sources))
 
 
 def _rendered(error: CompileError, sources: Iterable[Source]) -> str:

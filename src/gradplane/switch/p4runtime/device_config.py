@@ -27,7 +27,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import invalid
 
 if TYPE_CHECKING:
     from gradplane.switch.syntax.preprocess import Piece
@@ -121,7 +121,7 @@ def parse_several(data: bytes) -> tuple[dict[str, bytes], dict[str, list[int]]] 
     lists = isinstance(scopes, dict) and all(isinstance(pipes, list) for pipes in scopes.values())
     if not lists or not all(type(pipe) is int for pipes in scopes.values() for pipe in pipes):
         what = f"pipe_scopes: expected lists of pipes by name, not {scopes!r}"
-        raise RpcError("INVALID_ARGUMENT", what)
+        raise invalid(what)
     return {name: json.dumps(one).encode() for name, one in programs.items()}, scopes
 
 
@@ -134,17 +134,13 @@ def parse_device_config(data: bytes, p4info: bytes | None = None) -> Source:
     try:
         text = _unwrapped(data).decode()
     except UnicodeDecodeError as error:
-        raise RpcError(
-            "INVALID_ARGUMENT", f"the device config is binary data ({error}); {_TAKEN}"
-        ) from error
+        raise invalid(f"the device config is binary data ({error}); {_TAKEN}") from error
     if text.lstrip()[:1] != "{":
         return Source(text)
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise RpcError(
-            "INVALID_ARGUMENT", f"the device config is not valid JSON: {error}; {_TAKEN}"
-        ) from error
+        raise invalid(f"the device config is not valid JSON: {error}; {_TAKEN}") from error
     if isinstance(config, dict) and any(key in config for key in _BMV2_KEYS):
         return Source(text, _JSON_NAME, p4info=p4info)
     return _from_json(config)
@@ -190,11 +186,9 @@ def _from_json(config: dict[str, Any]) -> Source:
     source, file = config.get("source"), config.get("file", _NAME)
     defines = config.get("defines", {})
     if unknown or not isinstance(source, str) or not isinstance(file, str):
-        raise RpcError(
-            "INVALID_ARGUMENT", f"the device config has the keys {sorted(config)}; {_TAKEN}"
-        )
+        raise invalid(f"the device config has the keys {sorted(config)}; {_TAKEN}")
     if not isinstance(defines, dict):
-        raise RpcError("INVALID_ARGUMENT", f"the device config's defines: {defines!r}; {_TAKEN}")
+        raise invalid(f"the device config's defines: {defines!r}; {_TAKEN}")
     return Source(source, file, {str(k): str(v) for k, v in defines.items()})
 
 

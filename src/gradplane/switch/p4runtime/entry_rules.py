@@ -22,7 +22,7 @@ from gradplane._p4runtime import p4i
 from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.catalog import Catalog, ListedActions, TableInfo, Value
 from gradplane.switch.p4runtime.constraints import Constraint, ConstraintError, ones, restrictions
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 from gradplane.switch.runtime.entries import ActionData, Entry, EntryAction, OneShot
 from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.match_table import MatchTable
@@ -358,7 +358,7 @@ def _seen(kind: str, field: Value, match: Match) -> Any:
 def _keep(constraint: Constraint, given: Mapping[str, Any], what: str) -> None:
     violated = constraint.violated(given)
     if violated is not None:
-        raise RpcError("INVALID_ARGUMENT", f"{what} breaks its restriction: {violated}")
+        raise invalid(f"{what} breaks its restriction: {violated}")
 
 
 def _find(target: _Target, values: Values, what: str) -> None:

@@ -23,7 +23,7 @@ import grpc
 from google.protobuf.message import DecodeError, Message
 
 from gradplane.switch.p4runtime.limits import Limits
-from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, internal_error
+from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, internal_error, invalid
 
 M = TypeVar("M", bound=Message)
 
@@ -137,7 +137,7 @@ class Gate:
         with self._silent.wait(context.cancel):
             data = next(requests, None)
         if data is None:
-            raise RpcError("INVALID_ARGUMENT", f"{name}: the call has no request; send one message")
+            raise invalid(f"{name}: the call has no request; send one message")
         return self.decoded(method, data)
 
     def decoded(self, method: RpcMethod, data: bytes) -> Any:
@@ -153,10 +153,9 @@ class Gate:
                 return _merged(method.request(), _pieces(data))
         except DecodeError:
             name = method.request.DESCRIPTOR.full_name
-            raise RpcError(
-                "INVALID_ARGUMENT",
+            raise invalid(
                 f"the request's {len(data)} bytes are no {name}: compare the client's .proto files"
-                " with the service's",
+                " with the service's"
             ) from None
 
     def _check_size(self, method: RpcMethod, data: bytes) -> None:

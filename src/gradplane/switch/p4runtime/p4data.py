@@ -31,7 +31,7 @@ from gradplane.switch.ir.types import (
 from gradplane.switch.p4runtime.bit_strings import from_bytes, to_bytes
 from gradplane.switch.p4runtime.catalog import Catalog, Value
 from gradplane.switch.p4runtime.p4info import wire_width
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import invalid
 from gradplane.switch.p4runtime.typespec import is_tuple
 
 Encode = Callable[[Any], bytes]
@@ -157,9 +157,7 @@ def read_number(t: Type, message: p4d.P4Data, where: str, catalog: Catalog) -> i
     """Return the value of a message of type `t`, which is a number in the switch."""
     form, given = _form(t), message.WhichOneof("data")
     if given != form:
-        raise RpcError(
-            "INVALID_ARGUMENT", f"{where}: data is {given or 'not set'}, expected {form} ({t})"
-        )
+        raise invalid(f"{where}: data is {given or 'not set'}, expected {form} ({t})")
     match t:
         case Bool():
             return int(message.bool)
@@ -187,10 +185,9 @@ def read_cell(t: Type, inside: Type, message: p4d.P4Data, where: str, catalog: C
     form, given = "tuple" if is_tuple(t) else "struct", message.WhichOneof("data")
     members = message.tuple.members if is_tuple(t) else message.struct.members
     if given != form or len(members) != len(t.fields):
-        raise RpcError(
-            "INVALID_ARGUMENT",
+        raise invalid(
             f"{where}: data is {given or 'not set'} ({len(members)} members), expected {form} "
-            f"({t.name}: {', '.join(f.name for f in t.fields)})",
+            f"({t.name}: {', '.join(f.name for f in t.fields)})"
         )
     whole = 0
     for field, within, member in zip(t.fields, inside.fields, members, strict=True):
@@ -235,7 +232,7 @@ def _form(t: Type) -> str:
 def _member(name: str, members: Sequence[str], where: str) -> int:
     if name not in members:
         known = ", ".join(members)
-        raise RpcError("INVALID_ARGUMENT", f"{where} has no member {name!r}; it has: {known}")
+        raise invalid(f"{where} has no member {name!r}; it has: {known}")
     return members.index(name)
 
 

@@ -13,7 +13,7 @@ from gradplane.switch.control.store import Store
 from gradplane.switch.p4runtime.bit_strings import from_bytes, to_bytes
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.entry_rules import EntryRules, NoRules
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent
 from gradplane.switch.runtime.state import State
 
@@ -118,9 +118,7 @@ class Pipeline:
 def only_modify(kind: int, what: str) -> None:
     """Refuse INSERT and DELETE of an object that always exists."""
     if kind != p4r.Update.MODIFY:
-        raise RpcError(
-            "INVALID_ARGUMENT", f"{what} can only be modified (MODIFY), not inserted or deleted"
-        )
+        raise invalid(f"{what} can only be modified (MODIFY), not inserted or deleted")
 
 
 def _is_text(data: bytes) -> bool:

@@ -18,7 +18,7 @@ from gradplane._p4runtime import p4r
 from gradplane.switch.control.records import Pause, Plain, dump, load
 from gradplane.switch.p4runtime.entry_rules import NoRules
 from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
-from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
+from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, invalid
 from gradplane.switch.p4runtime.write import write
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.fixed_crcs import Crc
@@ -71,14 +71,14 @@ def _placed(what: str) -> Iterator[None]:
     try:
         yield
     except SwitchError as error:
-        raise RpcError("INVALID_ARGUMENT", f"{what}: {error}") from error
+        raise invalid(f"{what}: {error}") from error
     except BatchError as error:
         first = next(e for e in error.errors if e is not None)
-        raise RpcError("INVALID_ARGUMENT", f"{what}: {first.message}") from error
+        raise invalid(f"{what}: {first.message}") from error
 
 
 def _no_state(what: object) -> RpcError:
-    return RpcError("INVALID_ARGUMENT", f"this is no saved state: {what}")
+    return invalid(f"this is no saved state: {what}")
 
 
 def _keep_meters_and_times(old: Pipeline, new: Pipeline) -> None:

@@ -8,7 +8,7 @@ from google.protobuf.any_pb2 import Any
 from google.protobuf.message import DecodeError
 
 from gradplane._p4runtime import stratum
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import invalid
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,9 @@ class RoleConfig:
                 return cls._from_message(message)
         except DecodeError:
             pass
-        raise RpcError(
-            "INVALID_ARGUMENT",
+        raise invalid(
             f"role config of type {config.type_url or '(none)'}: expected none, or a"
-            f" {message.DESCRIPTOR.full_name}",
+            f" {message.DESCRIPTOR.full_name}"
         )
 
     @classmethod

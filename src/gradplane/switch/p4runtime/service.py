@@ -14,13 +14,7 @@ from google.protobuf.message import Message as ProtobufMessage
 
 from gradplane._p4runtime import U128, p4r
 from gradplane.switch.ir.types import Type
-from gradplane.switch.p4runtime.arbitration import (
-    Arbitration,
-    Client,
-    Notice,
-    Stream,
-    request_role,
-)
+from gradplane.switch.p4runtime.arbitration import Arbitration, Client, Notice, Stream, request_role
 from gradplane.switch.p4runtime.catalog import Catalog, HeaderInfo, Value
 from gradplane.switch.p4runtime.device import Device, Outputs
 from gradplane.switch.p4runtime.digest_lists import DigestLists
@@ -32,7 +26,7 @@ from gradplane.switch.p4runtime.read import read
 from gradplane.switch.p4runtime.reconcile import carry_over
 from gradplane.switch.p4runtime.response_streams import Encoded
 from gradplane.switch.p4runtime.roles import RoleConfig
-from gradplane.switch.p4runtime.status_errors import RpcError, code_number
+from gradplane.switch.p4runtime.status_errors import RpcError, code_number, invalid
 from gradplane.switch.p4runtime.write import write
 from gradplane.switch.runtime.control_messages import Digest, Fault, IdleNotice, Message, PacketIn
 
@@ -91,9 +85,9 @@ class P4RuntimeService:
             _Set.VERIFY_AND_COMMIT,
             _Set.RECONCILE_AND_COMMIT,
         ):
-            raise RpcError("INVALID_ARGUMENT", f"action {request.action} is not known")
+            raise invalid(f"action {request.action} is not known")
         if not request.HasField("config"):
-            raise RpcError("INVALID_ARGUMENT", f"{_action(request)} needs a config; none is given")
+            raise invalid(f"{_action(request)} needs a config; none is given")
         pipeline = device.prepare(request.config)
         match request.action:
             case _Set.VERIFY_AND_SAVE:
@@ -113,7 +107,7 @@ class P4RuntimeService:
         self._check_device(request.device_id)
         if request.response_type not in _Get.ResponseType.values():
             what = f"response type {request.response_type} is not known"
-            raise RpcError("INVALID_ARGUMENT", what)
+            raise invalid(what)
         response = p4r.GetForwardingPipelineConfigResponse()
         kept, config = self.device.target.config, response.config
         config.SetInParent()
@@ -243,7 +237,7 @@ class P4RuntimeService:
 
     def _saved(self, request: _Set) -> Pipeline:
         if request.HasField("config"):
-            raise RpcError("INVALID_ARGUMENT", "COMMIT takes no config: it commits the saved one")
+            raise invalid("COMMIT takes no config: it commits the saved one")
         if self.device.saved is None:
             raise RpcError("NOT_FOUND", "no config is saved: VERIFY_AND_SAVE comes before COMMIT")
         return self.device.saved
@@ -276,7 +270,7 @@ class P4RuntimeService:
         try:
             self._need_primary(stream, "acknowledge digests")
             if pipeline is None or message.digest_id not in pipeline.catalog.digests:
-                raise RpcError("INVALID_ARGUMENT", f"no digest has id {message.digest_id}")
+                raise invalid(f"no digest has id {message.digest_id}")
         except RpcError as error:
             details = p4r.DigestListAckError(digest_list_ack=message)
             return [(stream, _stream_error(error, digest_list_ack=details))]
@@ -364,10 +358,7 @@ def packet_out_bytes(catalog: Catalog, message: p4r.PacketOut) -> bytes:
         if item.metadata_id not in known or item.metadata_id in given:
             there = ", ".join(f"{f.name} ({f.id})" for f in known.values()) or "none"
             what = "is given twice" if item.metadata_id in given else "is not known"
-            raise RpcError(
-                "INVALID_ARGUMENT",
-                f"packet_out: metadata {item.metadata_id} {what}; there are: {there}",
-            )
+            raise invalid(f"packet_out: metadata {item.metadata_id} {what}; there are: {there}")
         given[item.metadata_id] = item.value
     bits = 0
     for f in header.fields:
@@ -385,7 +376,7 @@ def _value(field: Value, data: bytes) -> int:
     try:
         return field.read(data, f"packet_out: metadata {field.name}")
     except RpcError as error:
-        raise RpcError("INVALID_ARGUMENT", error.message) from error
+        raise invalid(error.message) from error
 
 
 def _encoder_of(f: Value) -> Callable[[int], bytes]:

@@ -37,6 +37,11 @@ class BatchError(RpcError):
         self.errors = tuple(errors)
 
 
+def invalid(message: str) -> RpcError:
+    """Return the error of a request that says what it may not."""
+    return RpcError("INVALID_ARGUMENT", message)
+
+
 def refuse(code: str, message: str) -> NoReturn:
     """Raise RpcError, in an expression."""
     raise RpcError(code, message)

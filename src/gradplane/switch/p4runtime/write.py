@@ -27,7 +27,7 @@ from gradplane.switch.p4runtime.entities.replication_entries import write_replic
 from gradplane.switch.p4runtime.entities.table_entries import insert_plain, write_table_entry
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
-from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, internal_error
+from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, internal_error, invalid
 from gradplane.switch.runtime.control_errors import TableError
 
 Writer = Callable[[Pipeline, int, Any], None]
@@ -75,7 +75,7 @@ def write(
     are left may not be made any more. To undo a batch, nobody may have written in between.
     """
     if atomicity not in p4r.WriteRequest.Atomicity.values():
-        raise RpcError("INVALID_ARGUMENT", f"atomicity {atomicity} is not known")
+        raise invalid(f"atomicity {atomicity} is not known")
     one_step = atomicity == p4r.WriteRequest.DATAPLANE_ATOMIC
     with p.switch.lock if one_step else nullcontext():
         if atomicity == p4r.WriteRequest.CONTINUE_ON_ERROR:
@@ -174,9 +174,7 @@ def _apply(p: Pipeline, update: p4r.Update, rights: RoleConfig) -> None:
         raise unknown_entity("update", kind, WRITERS)
     if update.type not in (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE):
         given = f"type {update.type}" if update.type else "no type"
-        raise RpcError(
-            "INVALID_ARGUMENT", f"the update has {given}; expected INSERT, MODIFY or DELETE"
-        )
+        raise invalid(f"the update has {given}; expected INSERT, MODIFY or DELETE")
     message = getattr(update.entity, kind)
     number = entity_id(kind, message)
     if not rights.may_access(number):

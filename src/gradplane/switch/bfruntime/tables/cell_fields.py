@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradplane._p4runtime import p4i
-from gradplane.switch.bfruntime.codec import Data, invalid
+from gradplane.switch.bfruntime.codec import Data, invalid_for
 from gradplane.switch.bfruntime.schema import DataField, TableSchema, data_fields
 from gradplane.switch.bfruntime.tables.control_table import Attribute, ControlTable, Scope
 from gradplane.switch.control.cells import SeenCells
@@ -67,7 +67,7 @@ class CellFields:
                 continue
             if len(given) != 1 and pipe >= len(given):
                 what = f"data field {f.name}: {len(given)} values, but pipe {pipe} needs one"
-                raise invalid(self._schema, what)
+                raise invalid_for(self._schema, what)
             number = int(given[0] if len(given) == 1 else given[pipe])
             mask = ((1 << width) - 1) << shift
             found = found & ~mask | number << shift & mask
@@ -148,7 +148,7 @@ def meter_config(
     cir, pir, cbs, pbs = (_MOST if x * unit > _MOST else x * unit for x in wanted)
     if pir < cir:
         what = f"the peak rate {whole[names[1]]} is below the committed rate {whole[names[0]]}"
-        raise invalid(schema, what)
+        raise invalid_for(schema, what)
     return MeterConfig(cir, cbs, pir, pbs)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from gradplane.switch.bfruntime.codec import Data, Key, invalid
+from gradplane.switch.bfruntime.codec import Data, Key, invalid_for
 from gradplane.switch.bfruntime.schema import ActionSpec, TableSchema
 from gradplane.switch.control.kind import Kind, Record, Refusal
 from gradplane.switch.control.store import Store
@@ -170,7 +170,7 @@ class ControlTable:
         return RpcError("UNIMPLEMENTED", f"table {self.schema.name} ({self.schema.kind}): {what}")
 
     def invalid(self, what: str) -> RpcError:
-        return invalid(self.schema, what)
+        return invalid_for(self.schema, what)
 
     def other_pipeline(self, pipe: int, own: Iterable[int]) -> RpcError:
         """Return the refusal of a request for a pipe that runs another pipeline."""

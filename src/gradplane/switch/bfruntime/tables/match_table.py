@@ -32,7 +32,7 @@ from gradplane.switch.control.store import Store
 from gradplane.switch.control.tables import Entries
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.byte_adjustments import ByteAdjustment
 from gradplane.switch.runtime.entries import ActionData, Entry, EntryAction, GroupRef, MemberRef
@@ -132,7 +132,7 @@ class IdleTimes:
             former, mode = self.mode, IdleMode.of(message.idle_table)
             if mode.mode not in (POLL, NOTIFY):
                 what = f"idle_table_mode {mode.mode} is neither {POLL}, to poll, nor {NOTIFY}"
-                raise RpcError("INVALID_ARGUMENT", f"table {self._table.table.name}: {what}")
+                raise invalid(f"table {self._table.table.name}: {what}")
             self._journal.set(self, "mode", mode)
             if mode.starts_anew(former):
                 for entry in self._table.entries():
@@ -171,10 +171,7 @@ class Actions:
     Parameters with a sign are numbers without one in messages."""
 
     def __init__(
-        self,
-        owner: ControlTable,
-        params: Sequence[Sequence[ir.Var]],
-        numbers: Mapping[int, int],
+        self, owner: ControlTable, params: Sequence[Sequence[ir.Var]], numbers: Mapping[int, int]
     ) -> None:
         self._params = params
         self._numbers = numbers

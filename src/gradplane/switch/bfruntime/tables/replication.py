@@ -13,15 +13,10 @@ from typing import Any, ClassVar
 
 from gradplane.switch.bfruntime.codec import Data, Key
 from gradplane.switch.bfruntime.schema import TableSchema
-from gradplane.switch.bfruntime.tables.control_table import (
-    Attribute,
-    Flags,
-    KindTable,
-    Scope,
-)
+from gradplane.switch.bfruntime.tables.control_table import Attribute, Flags, KindTable, Scope
 from gradplane.switch.control.kind import Kind, Record, Refusal
 from gradplane.switch.control.store import Store
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.replicas import Replica
 from gradplane.switch.runtime.replication_tree import Branch
@@ -161,7 +156,7 @@ class NodeTable(ReplicationTable):
 
     def of_values(self, values: Values) -> Record:
         if "$MULTICAST_RID" not in values:
-            raise RpcError("INVALID_ARGUMENT", "$pre.node: $MULTICAST_RID is missing")
+            raise invalid("$pre.node: $MULTICAST_RID is missing")
         return {"rid": values["$MULTICAST_RID"], **super().of_values(values)}
 
     def to_values(self, number: int) -> Values:
@@ -186,7 +181,7 @@ class GroupTable(ReplicationTable):
         found: Sequence[int] = values.get(f"{prefix}_{name}", [0] * count)
         if len(found) != count:
             what = f"$pre.mgid: {count} of {prefix}_ID, but {len(found)} of {prefix}_{name}"
-            raise RpcError("INVALID_ARGUMENT", what)
+            raise invalid(what)
         return found
 
     def to_values(self, number: int) -> Values:

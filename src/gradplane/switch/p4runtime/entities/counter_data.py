@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradplane._p4runtime import p4i, p4r
 from gradplane.switch.p4runtime.catalog import Extern
 from gradplane.switch.p4runtime.pipeline import Pipeline
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 from gradplane.switch.runtime.meters import ColourCounts, MeterConfig
 
 _INT64 = 1 << 63
@@ -16,9 +16,7 @@ def counter_values(message: p4r.CounterData, owner: str) -> tuple[int, int]:
     """Return the packets and bytes to write; raise RpcError if one is negative."""
     for name in ("packet_count", "byte_count"):
         if getattr(message, name) < 0:
-            raise RpcError(
-                "INVALID_ARGUMENT", f"{owner}: {name} {getattr(message, name)} is below 0"
-            )
+            raise invalid(f"{owner}: {name} {getattr(message, name)} is below 0")
     return message.packet_count, message.byte_count
 
 
@@ -36,14 +34,9 @@ def read_meter_config(p: Pipeline, name: str, message: p4r.MeterConfig) -> Meter
     kind = p.catalog.meter_types[name]
     one_rate = message.cir == message.pir and message.cburst == message.pburst
     if kind != p4i.MeterSpec.TWO_RATE_THREE_COLOR and not one_rate:
-        raise RpcError(
-            "INVALID_ARGUMENT",
-            f"meter {name}: a single-rate meter needs cir = pir and cburst = pburst",
-        )
+        raise invalid(f"meter {name}: a single-rate meter needs cir = pir and cburst = pburst")
     if kind != p4i.MeterSpec.SINGLE_RATE_THREE_COLOR and message.eburst:
-        raise RpcError(
-            "INVALID_ARGUMENT", f"meter {name}: only a single-rate three-colour meter has an eburst"
-        )
+        raise invalid(f"meter {name}: only a single-rate three-colour meter has an eburst")
     return MeterConfig(message.cir, message.cburst, message.pir, message.pburst, message.eburst)
 
 
@@ -61,10 +54,9 @@ def check_zero(message: p4r.MeterCounterData, owner: str) -> None:
     """Refuse counts other than 0: the counters per colour can only be cleared."""
     for colour in ("green", "yellow", "red"):
         if any(counter_values(getattr(message, colour), f"{owner}: {colour}")):
-            raise RpcError(
-                "INVALID_ARGUMENT",
+            raise invalid(
                 f"{owner}: the count of {colour} packets is not 0; the counts per colour can only"
-                " be set to 0",
+                " be set to 0"
             )
 
 
@@ -78,9 +70,7 @@ def indices(extern: Extern, what: str, message: p4r.Index | None) -> range:
     if message is None:
         return range(extern.size)
     if message.index < 0:
-        raise RpcError(
-            "INVALID_ARGUMENT", f"{what} {extern.name}: index {message.index} is below 0"
-        )
+        raise invalid(f"{what} {extern.name}: index {message.index} is below 0")
     if message.index >= extern.size:
         raise RpcError(
             "OUT_OF_RANGE",

@@ -16,7 +16,7 @@ from gradplane.switch.p4runtime.entities.counter_data import (
 from gradplane.switch.p4runtime.entities.direct_parts import Direct
 from gradplane.switch.p4runtime.entities.table_entries import find_entries, show_key
 from gradplane.switch.p4runtime.pipeline import Pipeline, only_modify
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 
 _Found = Iterator[tuple[p4r.TableEntry, Direct]]
 
@@ -95,5 +95,5 @@ def _one(p: Pipeline, info: TableInfo, key: p4r.TableEntry) -> tuple[p4r.TableEn
 def _table(p: Pipeline, key: p4r.TableEntry, what: str) -> TableInfo:
     info = find(p.catalog.tables, key.table_id, "table")
     if getattr(info.table, what) is None:
-        raise RpcError("INVALID_ARGUMENT", f"table {info.name}: it has no direct {what}")
+        raise invalid(f"table {info.name}: it has no direct {what}")
     return info

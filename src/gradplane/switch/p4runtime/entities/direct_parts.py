@@ -17,7 +17,7 @@ from gradplane.switch.p4runtime.entities.counter_data import (
     show_meter_config,
 )
 from gradplane.switch.p4runtime.pipeline import Pipeline
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import invalid
 from gradplane.switch.runtime.entries import (
     ActionData,
     Count,
@@ -57,16 +57,12 @@ def check_direct(
     given = {part.name for part, _ in message.ListFields()}
     for part, name in _PARTS.items():
         if part in given and getattr(info.table, name) is None:
-            raise RpcError(
-                "INVALID_ARGUMENT",
-                f"table {info.name}: {part} is set, but the table has no direct {name}",
-            )
+            raise invalid(f"table {info.name}: {part} is set, but the table has no direct {name}")
     for part, name in _PARTS.items():
         if part in given and not _executed(p, info, name, target):
-            raise RpcError(
-                "INVALID_ARGUMENT",
+            raise invalid(
                 f"table {info.name}: {part} is set, but the action does not execute the table's"
-                f" direct {name}",
+                f" direct {name}"
             )
     if "counter_data" in given:
         counter_values(message.counter_data, f"table {info.name}")

@@ -22,7 +22,7 @@ from gradplane.switch.p4runtime.entities.field_matches import read_matches, show
 from gradplane.switch.p4runtime.entities.packed_cells import PackedCells
 from gradplane.switch.p4runtime.p4data import read_cell, show_data, unpack_cell
 from gradplane.switch.p4runtime.pipeline import Pipeline, only_modify
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 from gradplane.switch.runtime.match_fields import Match
 
 
@@ -182,6 +182,4 @@ def read_digests(p: Pipeline, query: p4r.DigestEntry) -> Iterator[p4r.DigestEntr
 def _check(name: str, config: p4r.DigestEntry.Config) -> None:
     for part in ("max_timeout_ns", "max_list_size", "ack_timeout_ns"):
         if getattr(config, part) < 0:
-            raise RpcError(
-                "INVALID_ARGUMENT", f"digest {name}: {part} {getattr(config, part)} is below 0"
-            )
+            raise invalid(f"digest {name}: {part} {getattr(config, part)} is below 0")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gradplane._p4runtime import p4r
 from gradplane.switch.p4runtime.catalog import FieldInfo, find
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import invalid
 from gradplane.switch.runtime.match_fields import Match
 
 
@@ -29,14 +29,11 @@ def read_matches(
     for message in messages:
         field = find(fields, message.field_id, "match field", owner)
         if matches[field.position] is not None:
-            raise RpcError("INVALID_ARGUMENT", f"{owner}: field {field.value} is given twice")
+            raise invalid(f"{owner}: field {field.value} is given twice")
         matches[field.position] = _read(field, message, owner)
     for field in fields.values():
         if field.kind == "exact" and matches[field.position] is None:
-            raise RpcError(
-                "INVALID_ARGUMENT",
-                f"{owner}: field {field.value} is missing; an exact match needs a value",
-            )
+            raise invalid(f"{owner}: field {field.value} is missing; an exact match needs a value")
     return tuple(matches)
 
 
@@ -69,9 +66,8 @@ def _read(field: FieldInfo, message: p4r.FieldMatch, owner: str) -> Match:
     where = f"{owner}: field {field.value}"
     given = message.WhichOneof("field_match_type")
     if given != field.kind:
-        raise RpcError(
-            "INVALID_ARGUMENT",
-            f"{where}: the match is of kind {given or '(none)'}, the field's is {field.kind}",
+        raise invalid(
+            f"{where}: the match is of kind {given or '(none)'}, the field's is {field.kind}"
         )
     return _READERS[field.kind](field, message, where)
 
@@ -88,15 +84,10 @@ def _lpm(field: FieldInfo, message: p4r.FieldMatch, where: str) -> Match:
     length, width = message.lpm.prefix_len, field.value.width
     if not 0 < length <= width:
         hint = "; leave the field out to match any value" if length == 0 else ""
-        raise RpcError(
-            "INVALID_ARGUMENT", f"{where}: prefix length {length} is not within 1 to {width}{hint}"
-        )
+        raise invalid(f"{where}: prefix length {length} is not within 1 to {width}{hint}")
     value = field.value.read(message.lpm.value, where)
     if value & ((1 << width - length) - 1):
-        raise RpcError(
-            "INVALID_ARGUMENT",
-            f"{where}: value {value:#x} has bits set beyond its prefix of {length} bits",
-        )
+        raise invalid(f"{where}: value {value:#x} has bits set beyond its prefix of {length} bits")
     return (value, length)
 
 
@@ -104,14 +95,9 @@ def _ternary(field: FieldInfo, message: p4r.FieldMatch, where: str) -> Match:
     value = field.value.read(message.ternary.value, where)
     mask = field.value.read_mask(message.ternary.mask, f"{where}: mask")
     if mask == 0:
-        raise RpcError(
-            "INVALID_ARGUMENT", f"{where}: mask 0; leave the field out to match any value"
-        )
+        raise invalid(f"{where}: mask 0; leave the field out to match any value")
     if value & ~mask:
-        raise RpcError(
-            "INVALID_ARGUMENT",
-            f"{where}: value {value:#x} has bits set outside its mask {mask:#x}",
-        )
+        raise invalid(f"{where}: value {value:#x} has bits set outside its mask {mask:#x}")
     return (value, mask)
 
 
@@ -119,12 +105,11 @@ def _range(field: FieldInfo, message: p4r.FieldMatch, where: str) -> Match:
     low = field.value.read(message.range.low, f"{where}: low")
     high = field.value.read(message.range.high, f"{where}: high")
     if low > high and not field.value.signed:
-        raise RpcError("INVALID_ARGUMENT", f"{where}: low {low} is above high {high}")
+        raise invalid(f"{where}: low {low} is above high {high}")
     if (low, high) == (0, (1 << field.value.width) - 1) and not field.value.signed:
-        raise RpcError(
-            "INVALID_ARGUMENT",
+        raise invalid(
             f"{where}: range {low} to {high} covers all values; leave the field out to match any"
-            " value",
+            " value"
         )
     return (low, high)
 

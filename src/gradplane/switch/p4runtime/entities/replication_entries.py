@@ -10,7 +10,7 @@ from gradplane.switch.control.kind import Numbered, Refusal
 from gradplane.switch.p4runtime.bit_strings import from_bytes, to_bytes
 from gradplane.switch.p4runtime.entry_rules import GROUPS, SESSIONS
 from gradplane.switch.p4runtime.pipeline import Pipeline
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 from gradplane.switch.runtime.replicas import Replica
 
 
@@ -64,8 +64,7 @@ def _show_group(p: Pipeline, number: int) -> p4r.MulticastGroupEntry:
     if written is not None:
         return written  # type: ignore[no-any-return]
     return p4r.MulticastGroupEntry(
-        multicast_group_id=number,
-        replicas=[_show_replica(p, r) for r in groups.replicas(number)],
+        multicast_group_id=number, replicas=[_show_replica(p, r) for r in groups.replicas(number)]
     )
 
 
@@ -84,7 +83,7 @@ def _write_session(p: Pipeline, kind: int, message: p4r.CloneSessionEntry) -> No
     what = f"clone session {number}"
     length, service = message.packet_length_bytes, message.class_of_service
     if length < 0:
-        raise RpcError("INVALID_ARGUMENT", f"{what}: packet_length_bytes {length} is below 0")
+        raise invalid(f"{what}: packet_length_bytes {length} is below 0")
     replicas = _read_replicas(p, what, message.replicas)
     try:
         sessions.set_plain(number, replicas=replicas, truncate=length, class_of_service=service,
@@ -93,7 +92,7 @@ def _write_session(p: Pipeline, kind: int, message: p4r.CloneSessionEntry) -> No
         if error.field != "class_of_service":
             raise
         text = f"{what}: class_of_service {service} is beyond 8 bits"
-        raise RpcError("INVALID_ARGUMENT", text) from error
+        raise invalid(text) from error
 
 
 def _sessions(p: Pipeline) -> Iterator[int]:
@@ -125,16 +124,10 @@ def _read_replicas(p: Pipeline, what: str, messages: Iterable[p4r.Replica]) -> l
     seen: set[tuple[int, int]] = set()
     for replica in replicas:
         if any(backup.port == replica.port for backup in replica.backups):
-            raise RpcError(
-                "INVALID_ARGUMENT",
-                f"{what}: port {replica.port} is its own backup; name another port",
-            )
+            raise invalid(f"{what}: port {replica.port} is its own backup; name another port")
         for one in (replica, *replica.backups):
             if (one.port, one.instance) in seen:
-                raise RpcError(
-                    "INVALID_ARGUMENT",
-                    f"{what}: port {one.port}, instance {one.instance} is given twice",
-                )
+                raise invalid(f"{what}: port {one.port}, instance {one.instance} is given twice")
             seen.add((one.port, one.instance))
     return replicas
 
@@ -152,7 +145,7 @@ def _read_replica(p: Pipeline, what: str, message: p4r.Replica) -> Replica:
                 to_bytes(message.egress_port, 32), p.port_bits, f"{what}: replica port"
             )
         case _:
-            raise RpcError("INVALID_ARGUMENT", f"{what}: a replica has no port")
+            raise invalid(f"{what}: a replica has no port")
     return Replica(port, _instance(what, message.instance), tuple(backups))
 
 
@@ -162,9 +155,7 @@ def _port(p: Pipeline, what: str, data: bytes) -> int:
 
 def _instance(what: str, number: int) -> int:
     if number >> 16:
-        raise RpcError(
-            "INVALID_ARGUMENT", f"{what}: replica instance {number} is not within 0 to 65535"
-        )
+        raise invalid(f"{what}: replica instance {number} is not within 0 to 65535")
     return number
 
 
@@ -198,7 +189,6 @@ def _chosen(there: Iterable[int], number: int) -> list[int]:
 
 
 def _neither() -> RpcError:
-    return RpcError(
-        "INVALID_ARGUMENT",
-        "packet replication engine: neither a multicast group nor a clone session is given",
+    return invalid(
+        "packet replication engine: neither a multicast group nor a clone session is given"
     )

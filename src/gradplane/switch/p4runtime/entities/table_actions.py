@@ -11,7 +11,7 @@ from gradplane._p4runtime import ACTION_SCOPES, p4i, p4r
 from gradplane.switch.p4runtime.bit_strings import to_bytes
 from gradplane.switch.p4runtime.catalog import ListedActions, TableAction, TableInfo, find
 from gradplane.switch.p4runtime.pipeline import Pipeline
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 from gradplane.switch.runtime.entries import ActionData, EntryAction, GroupRef, MemberRef, OneShot
 
 _GROUP_ACTION = 5  # a field of P4Runtime 1.6's ActionProfileActionSet; finsy 0.30 has none
@@ -59,9 +59,7 @@ def read_target(p: Pipeline, table: TableInfo, message: p4r.TableAction) -> Entr
     if form not in allowed:
         given = _FORMS.get(form or "", "nothing")
         choices = " or ".join(_FORMS[f] for f in allowed)
-        raise RpcError(
-            "INVALID_ARGUMENT", f"table {table.name}: an entry takes {choices}, not {given}"
-        )
+        raise invalid(f"table {table.name}: an entry takes {choices}, not {given}")
     match form:
         case "action":
             return read_action(table.actions, message.action)
@@ -124,18 +122,15 @@ def _read_params(choice: TableAction, message: p4r.Action, where: str) -> tuple[
         param = params.get(given.param_id)
         if param is None:
             there = ", ".join(f"{p.name} ({p.id})" for p in params.values()) or "none"
-            raise RpcError(
-                "INVALID_ARGUMENT",
-                f"{where}: no parameter has id {given.param_id}; there are: {there}",
-            )
+            raise invalid(f"{where}: no parameter has id {given.param_id}; there are: {there}")
         if param.id in values:
-            raise RpcError("INVALID_ARGUMENT", f"{where}: parameter {param.name} is given twice")
+            raise invalid(f"{where}: parameter {param.name} is given twice")
         bits = param.read(given.value, f"{where}: parameter {param.name}")
         negative = param.signed and bits >> (param.width - 1)
         values[param.id] = bits - (1 << param.width) if negative else bits
     missing = [p.name for p in params.values() if p.id not in values]
     if missing:
-        raise RpcError("INVALID_ARGUMENT", f"{where}: parameters missing: {', '.join(missing)}")
+        raise invalid(f"{where}: parameters missing: {', '.join(missing)}")
     return tuple(values[number] for number in params)
 
 
@@ -155,9 +150,9 @@ def _check_set(table: TableInfo, message: p4r.ActionProfileActionSet) -> None:
     where, kind = f"table {table.name}: the set's", p4r.ActionProfileActionSet
     mode, semantics = message.action_selection_mode, message.size_semantics
     if mode not in kind.ActionSelectionMode.values():
-        raise RpcError("INVALID_ARGUMENT", f"{where} action_selection_mode {mode} is unknown")
+        raise invalid(f"{where} action_selection_mode {mode} is unknown")
     if semantics not in kind.SizeSemantics.values():
-        raise RpcError("INVALID_ARGUMENT", f"{where} size_semantics {semantics} is unknown")
+        raise invalid(f"{where} size_semantics {semantics} is unknown")
     if mode == kind.RANDOM:
         text = "action_selection_mode RANDOM is not offered: the selector's hash chooses"
         raise RpcError("UNIMPLEMENTED", f"{where} {text}")
@@ -175,9 +170,9 @@ def read_weight(profile: Weighed, weight: int, where: str, wrong: str) -> int:
     Raises RpcError, which says `wrong` of a weight below 1."""
     if profile.weights_disallowed and weight:
         text = f"weight {weight} of a member: @weights_disallowed leaves only 0"
-        raise RpcError("INVALID_ARGUMENT", f"{where}: {text}")
+        raise invalid(f"{where}: {text}")
     if not profile.weights_disallowed and weight <= 0:
-        raise RpcError("INVALID_ARGUMENT", f"{where}: {wrong}")
+        raise invalid(f"{where}: {wrong}")
     return weight or 1
 
 
@@ -200,16 +195,14 @@ def read_watch_port(
         try:
             number = p.read_port(message.watch_port, f"{where}: watch_port")
         except RpcError as error:
-            raise RpcError("INVALID_ARGUMENT", error.message) from error
+            raise invalid(error.message) from error
     if there is not None and number not in (*there, p.switch.cpu_port):
         known = f"there are: {', '.join(map(str, sorted(there)))}"
     elif number >> p.port_bits:
         known = f"a port has {p.port_bits} bits"
     else:
         return to_bytes(number, p.port_bits)
-    raise RpcError(
-        "INVALID_ARGUMENT", f"{where}: watch_port {number} is no port of the switch; {known}"
-    )
+    raise invalid(f"{where}: watch_port {number} is no port of the switch; {known}")
 
 
 def show_watch_port(p: Pipeline, port: bytes) -> bytes:

@@ -19,7 +19,7 @@ from gradplane.switch.p4runtime.entities.profile_entries import check_one_shot
 from gradplane.switch.p4runtime.entities.table_actions import read_action, read_target, show_target
 from gradplane.switch.p4runtime.pipeline import Pipeline, PlainEntries
 from gradplane.switch.p4runtime.roles import RoleConfig
-from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError, invalid
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import ActionData, Entry, OneShot
 from gradplane.switch.runtime.match_fields import Match
@@ -331,4 +331,4 @@ def _need_timeout(info: TableInfo, what: str) -> None:
 
 
 def _error(info: TableInfo, what: str) -> RpcError:
-    return RpcError("INVALID_ARGUMENT", f"table {info.name}: {what}")
+    return invalid(f"table {info.name}: {what}")
