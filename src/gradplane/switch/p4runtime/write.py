@@ -5,57 +5,17 @@ All, some or none are applied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import groupby
-from typing import Any
 
 from gradplane._p4runtime import p4r
-from gradplane.switch.p4runtime.entities.direct_entries import (
-    write_direct_counter,
-    write_direct_meter,
-)
-from gradplane.switch.p4runtime.entities.extern_entries import (
-    write_counter,
-    write_digest,
-    write_meter,
-    write_register,
-    write_value_set,
-)
-from gradplane.switch.p4runtime.entities.profile_entries import write_group, write_member
-from gradplane.switch.p4runtime.entities.replication_entries import write_replication
-from gradplane.switch.p4runtime.entities.table_entries import insert_plain, write_table_entry
+from gradplane.switch.p4runtime.entities.kinds import KINDS, kind_of
+from gradplane.switch.p4runtime.entities.table_entries import insert_plain
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, internal_error, invalid
 from gradplane.switch.runtime.control_errors import TableError
-
-Writer = Callable[[Pipeline, int, Any], None]
-
-WRITERS: dict[str, Writer] = {
-    "table_entry": write_table_entry,
-    "direct_counter_entry": write_direct_counter,
-    "direct_meter_entry": write_direct_meter,
-    "action_profile_member": write_member,
-    "action_profile_group": write_group,
-    "counter_entry": write_counter,
-    "meter_entry": write_meter,
-    "register_entry": write_register,
-    "packet_replication_engine_entry": write_replication,
-    "value_set_entry": write_value_set,
-    "digest_entry": write_digest,
-}
-
-_ID_FIELDS = {
-    "table_entry": "table_id",
-    "action_profile_member": "action_profile_id",
-    "action_profile_group": "action_profile_id",
-    "counter_entry": "counter_id",
-    "meter_entry": "meter_id",
-    "register_entry": "register_id",
-    "value_set_entry": "value_set_id",
-    "digest_entry": "digest_id",
-}
 
 _TOGETHER = 32  # updates that are applied in one step, while packets wait
 
@@ -169,28 +129,12 @@ def _attempt(p: Pipeline, update: p4r.Update, rights: RoleConfig) -> RpcError | 
 
 
 def _apply(p: Pipeline, update: p4r.Update, rights: RoleConfig) -> None:
-    kind = update.entity.WhichOneof("entity")
-    if kind not in WRITERS:
-        raise unknown_entity("update", kind, WRITERS)
+    kind = kind_of("update", update.entity)
     if update.type not in (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE):
         given = f"type {update.type}" if update.type else "no type"
         raise invalid(f"the update has {given}; expected INSERT, MODIFY or DELETE")
     message = getattr(update.entity, kind)
-    number = entity_id(kind, message)
+    number = KINDS[kind].id(message)
     if not rights.may_access(number):
         raise RpcError("PERMISSION_DENIED", f"the role may not write id {number}")
-    WRITERS[kind](p, update.type, message)
-
-
-def unknown_entity(what: str, kind: str | None, known: Iterable[str]) -> RpcError:
-    """Return the error for an update or query without an entity, or with one of another kind."""
-    code = "INVALID_ARGUMENT" if kind is None else "UNIMPLEMENTED"
-    given = "no entity" if kind is None else f"an entity of kind {kind}"
-    return RpcError(code, f"the {what} has {given}; expected one of {', '.join(known)}")
-
-
-def entity_id(kind: str, message: Any) -> int:
-    """Return the P4Info id that an entity belongs to; 0 for multicast groups and clone sessions."""
-    if kind in ("direct_counter_entry", "direct_meter_entry"):
-        return int(message.table_entry.table_id)
-    return int(getattr(message, _ID_FIELDS[kind])) if kind in _ID_FIELDS else 0
+    KINDS[kind].write(p, update.type, message)
