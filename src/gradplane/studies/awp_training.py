@@ -119,7 +119,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class DeviceTraining:
+class DeviceTraining(trainings.WithCurve):
     """A whole training. profile: mean ms of the parts that take place, by name of PARTS.
 
     precision: bits of each layer's weights, by batch; empty for float32. curve: after each epoch,
@@ -129,15 +129,6 @@ class DeviceTraining:
     profile: Profile
     precision: tuple[tuple[int, ...], ...]
     curve: tuple[tuple[float, float], ...]
-
-    @property
-    def accuracy(self) -> float:
-        """The test accuracy after the last epoch."""
-        return self.curve[-1][1]
-
-    def time_to(self, accuracy: float) -> float | None:
-        """Return the end of the first epoch with at least that accuracy; None if there is none."""
-        return next((at for at, reached in self.curve if reached >= accuracy), None)
 
 
 @dataclass(frozen=True)

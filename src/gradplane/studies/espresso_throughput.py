@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from gradplane.studies import espresso, plot
 from gradplane.studies.espresso import BF16, ESPRESSO, FP32, OURS, SCHEMES, Case
-from gradplane.studies.study import StudyOutcome
+from gradplane.studies.papers.espresso_table5 import Codec, ModelName
+from gradplane.studies.study import Study, StudyOutcome, several
 
-Panel = tuple[str, str]
-"""A model and a codec."""
+Machines = Annotated[int, Field(strict=True, ge=1, le=64)]
+Panel = Annotated[tuple[ModelName, Codec], Field(strict=False)]
 Gains = Mapping[tuple[str, str], int]
 """The paper's per cent by which Espresso outperforms a scheme with 64 GPUs, by model and scheme."""
 BATCHES = {"vgg16": 32, "resnet101": 32, "ugatit": 2, "bert-base": 1024, "gpt2": 80, "lstm": 80}
 """Images or tokens of a GPU's batch (Espresso, Table 4)."""
+
+
+class Throughput(Study):
+    """Predicted by the planner; equal parameters give equal outcomes."""
+
+    panels: tuple[Panel, ...]
+    machines: tuple[Machines, ...] = several((1, 2, 4, 8))
+
+    def outcome(self, figure: str, system: str, paper: Gains) -> StudyOutcome:
+        """Return a row for each model and scheme on the largest number of machines."""
+        return outcome(figure, system, self.panels, self.machines, paper)
 
 
 def outcome(

@@ -25,6 +25,21 @@ Mean = Callable[[int, Sequence[Floats]], Floats]
 """What all workers get in a round, float32[n], of its number and their vectors."""
 
 
+class WithCurve:
+    """A training with a curve: after each epoch, the seconds since its start and the accuracy."""
+
+    curve: tuple[tuple[float, float], ...]
+
+    @property
+    def accuracy(self) -> float:
+        """The test accuracy after the last epoch."""
+        return self.curve[-1][1]
+
+    def time_to(self, accuracy: float) -> float | None:
+        """Return the end of the first epoch with at least that accuracy; None if there is none."""
+        return next((at for at, reached in self.curve if reached >= accuracy), None)
+
+
 @dataclass(frozen=True)
 class Trained:
     """The result of a training.

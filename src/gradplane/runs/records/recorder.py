@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from errno import ENOSPC
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO
 
 from gradplane.hosts.absences import Absence, present
@@ -456,12 +455,7 @@ class LinkLog:
         self._file = self._path.open("w", encoding="utf-8", buffering=1) if self._before else None
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file is not None:
             close_named(self._file)
 

@@ -22,7 +22,6 @@ from gradplane.runs.sweeps.tables import Results
 if TYPE_CHECKING:
     from pandas import DataFrame
 import time
-from types import TracebackType
 
 from rich.progress import BarColumn, Progress, TextColumn
 
@@ -245,12 +244,7 @@ class SweepProgress:
             self._task = self._bar.add_task("runs", total=self._total, facts=self.facts())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 

@@ -1,15 +1,10 @@
 """Espresso, figure 13: throughput of three models, PCIe and 25 Gbit/s."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
+from gradplane.studies.espresso_throughput import Panel, Throughput
+from gradplane.studies.study import StudyOutcome, several
 
-from gradplane.studies import espresso_throughput
-from gradplane.studies.papers.espresso_table5 import Codec, ModelName
-from gradplane.studies.study import Study, StudyOutcome, several
-
-Machines = Annotated[int, Field(strict=True, ge=1, le=64)]
-Panel = Annotated[tuple[ModelName, Codec], Field(strict=False)]
 PAPER = {
     ("lstm", "BytePS-C."): 101,
     ("lstm", "HiTopKComm"): 73,
@@ -23,15 +18,14 @@ PAPER = {
 }
 
 
-class Fig13(Study):
+class Fig13(Throughput):
     """Predicted by the planner; equal parameters give equal outcomes."""
 
     name: Literal["espresso-fig13"] = "espresso-fig13"
     panels: tuple[Panel, ...] = several(
         (("lstm", "dgc"), ("vgg16", "efsignsgd"), ("resnet101", "dgc"))
     )
-    machines: tuple[Machines, ...] = several((1, 2, 4, 8))
 
     def run(self, seed: int) -> StudyOutcome:
         """Return a row for each model and scheme on the largest number of machines."""
-        return espresso_throughput.outcome("13", "pcie-25g", self.panels, self.machines, PAPER)
+        return self.outcome("13", "pcie-25g", PAPER)

@@ -14,6 +14,7 @@ from gradplane.runs import run_experiment
 from gradplane.runs.records import run_folder
 from gradplane.studies import parallel, plot
 from gradplane.studies.study import Study, StudyOutcome, several
+from gradplane.studies.trainings import WithCurve
 
 Codec = dict[str, Any]
 
@@ -87,7 +88,7 @@ sparsification, and table 2's row without zero-run encoding."""
 
 
 @dataclass(frozen=True)
-class Trained:
+class Trained(WithCurve):
     """A whole training at one rate; times in seconds since its start.
 
     curve: seconds and test accuracy after each epoch. bits: a value, up and down, as the payload of
@@ -100,15 +101,6 @@ class Trained:
     bits: tuple[float, float]
     losses: tuple[float, ...]
     rounds: tuple[tuple[float, float], ...]
-
-    @property
-    def accuracy(self) -> float:
-        """The test accuracy after the last epoch."""
-        return self.curve[-1][1]
-
-    def time_to(self, accuracy: float) -> float | None:
-        """Return the end of the first epoch with at least that accuracy; None if there is none."""
-        return next((at for at, reached in self.curve if reached >= accuracy), None)
 
 
 def train(design: Design, rate: str, workers: int, seed: int, job: Mapping[str, Any]) -> Trained:

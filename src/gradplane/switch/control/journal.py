@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from contextlib import AbstractContextManager
 from threading import local
-from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -108,12 +107,7 @@ class Batch:
         else:
             self._mark = len(steps)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         steps, first = self._open.steps, max(self._mark, 0)
         assert steps is not None
         if (kind is not None or not self._kept) and len(steps) > first:

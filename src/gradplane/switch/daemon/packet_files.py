@@ -15,7 +15,6 @@ from contextlib import ExitStack
 from itertools import compress
 from pathlib import Path
 from threading import Event, Thread
-from types import TracebackType
 
 from gradplane._captures import Captured, CaptureError, ethernet_packets
 from gradplane.switch.p4runtime.device import Device, Outputs
@@ -63,10 +62,7 @@ class PacketFiles:
             self._out[port] = self._stack.enter_context(writer)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:  # fmt: skip
+    def __exit__(self, *_: object) -> None:
         self._stopped.set()
         self._stack.close()
 

@@ -167,6 +167,19 @@ class Externs(Protocol):
         """Return the hash over a table's selector keys."""
 
 
+class OnlyCalls:
+    """The rest of `Externs` where code calls an architecture's externs, and has no tables."""
+
+    def call_user_extern(self, call: ir.CallUserExtern, statements: Statements) -> Run:
+        raise AssertionError(call.name)
+
+    def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
+        raise AssertionError(table)
+
+    def selection(self, table: ir.Table, statements: Statements) -> Load:
+        raise AssertionError(table)
+
+
 LOOKUP = "last lookup"
 """What a packet's `direct` has of the last table whose actions write it: table, key and entry."""
 

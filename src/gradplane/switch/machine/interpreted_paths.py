@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from gradplane.switch.interp.blocks import Block, control_block, parser_block
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.interpreter_values import Env, Frame, Load, Run, copier, maker
+from gradplane.switch.interp.interpreter_values import Env, Frame, Run, copier, maker
 from gradplane.switch.interp.packet import Packet
-from gradplane.switch.interp.statements import Observer, Statements
+from gradplane.switch.interp.statements import OnlyCalls, Statements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Struct
 from gradplane.switch.machine import weaving
@@ -22,7 +22,6 @@ from gradplane.switch.machine.weaving import (
     numbered_blocks,
 )
 from gradplane.switch.runtime.control_messages import Digest
-from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.source import Span
 
 ARRIVAL = ("bytes", "port", "kind", "passes")
@@ -200,7 +199,7 @@ class InterpretedPath:
         return lambda args: self._entries[name](args)
 
 
-class _Primitives:
+class _Primitives(OnlyCalls):
     """Compiles the calls of a path (interp.statements.Externs)."""
 
     def __init__(self, compiled: InterpretedPath) -> None:
@@ -210,15 +209,6 @@ class _Primitives:
         made = PathCall(call, statements, self._compiled)
         run = self._compiled.path.rows[call.name].interpret(made)
         return _placed(run, made.work, call.span) if self._compiled.traced else run
-
-    def call_user_extern(self, call: ir.CallUserExtern, statements: Statements) -> Run:
-        raise AssertionError(call.name)
-
-    def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
-        raise AssertionError(table)
-
-    def selection(self, table: ir.Table, statements: Statements) -> Load:
-        raise AssertionError(table)
 
 
 def _placed(run: Run, work: int, place: Span) -> Run:

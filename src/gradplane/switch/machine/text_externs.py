@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gradplane.switch.interp.extern_call import Call
-from gradplane.switch.interp.interpreter_values import Load, Run
-from gradplane.switch.interp.statements import Observer, Statements
+from gradplane.switch.interp.interpreter_values import Run
+from gradplane.switch.interp.statements import OnlyCalls, Statements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.externs import NativeCall
 from gradplane.switch.machine.extern_table import Extern
 from gradplane.switch.machine.path_texts import path_text
 from gradplane.switch.machine.primitives import IN_BODIES
 from gradplane.switch.machine.weaving import instantiate
-from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.source import refuse
 
 
@@ -66,17 +65,8 @@ def _closure(call: Call, body: Sequence[ir.Stmt]) -> Run:
     return call.statements.beside(_Primitives()).body(body).run
 
 
-class _Primitives:
+class _Primitives(OnlyCalls):
     """Compiles the calls in a body (interp.statements.Externs)."""
 
     def call(self, call: ir.CallExtern, statements: Statements) -> Run:
         return IN_BODIES[call.name].interpret(Call(call, statements))
-
-    def call_user_extern(self, call: ir.CallUserExtern, statements: Statements) -> Run:
-        raise AssertionError(call.name)
-
-    def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
-        raise AssertionError(table)
-
-    def selection(self, table: ir.Table, statements: Statements) -> Load:
-        raise AssertionError(table)
