@@ -309,6 +309,36 @@ say(loss=loss, weights=torch.cat([p.detach().reshape(-1) for p in ddp.parameters
 """
 
 
+def test_a_model_compiled_around_ddp_or_fsdp_begins_collectives(tmp_path):
+    """DDP broadcasts its new buckets in the second step's forward pass."""
+    script = """
+from torch.distributed.fsdp import fully_shard
+
+def train(wrapped, whole):
+    ways = {"plain": lambda net: net, "compiled": torch.compile(backend="aot_eager")}
+    found = {}
+    for way, compiled in ways.items():
+        torch.manual_seed(1)
+        net = torch.nn.Sequential(torch.nn.Linear(20, 30), torch.nn.ReLU(), torch.nn.Linear(30, 3))
+        net = wrapped(net)
+        chosen = compiled(net)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+        random = torch.Generator().manual_seed(rank)
+        for step in range(3):
+            optimizer.zero_grad()
+            (chosen(torch.randn(8, 20, generator=random)) ** 2).mean().backward()
+            optimizer.step()
+        found[way] = torch.cat([whole(each).detach().reshape(-1) for each in net.parameters()])
+    return (found["plain"] - found["compiled"]).abs().max().item()
+
+say(ddp=train(DistributedDataParallel, lambda each: each))
+say(fsdp=train(fully_shard, lambda each: each.full_tensor()))
+"""
+    job = loopback_job("ring", 2, codec=("float32", {}), error_feedback=False)
+    for ddp, fsdp in found(job, script, tmp_path):
+        assert ddp["ddp"] < 1e-6 and fsdp["fsdp"] < 1e-6
+
+
 def test_sharded_training_reduces_gradients_through_the_switch(tmp_path):
     """FSDP2 and a sharded optimizer, unmodified: all ranks have equal weights, and learn."""
     first, second = found(loopback_job("ring", 2), SHARDED, tmp_path)

@@ -11,6 +11,7 @@ keeps no error feedback; DDP's hook does.
 from __future__ import annotations
 
 import datetime
+import functools
 import os
 import re
 import time
@@ -22,6 +23,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch._compile import _disable_dynamo
 
 from gradplane.hosts.reducer import MOST_GATHERED, ReducerTimeout
 from gradplane.torch.exchange import Exchange, FallbackWarning
@@ -37,6 +39,19 @@ _GLOO = dist.ProcessGroup.BackendType.GLOO
 _LATE = re.compile("Timed out|ReducerTimeout")  # gloo's errors, and the network's
 _PATIENCE, _POLL = 3.0, 0.05  # seconds, for what the other ranks say where they stand still
 _Gloo: Any = dist.ProcessGroupGloo  # of which torch's type information has little
+
+
+def _untraced(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that torch.compile leaves as it is: a model that is compiled around DDP, or
+    FSDP, begins collectives."""
+    apart = _disable_dynamo(method)  # its first call imports torch._dynamo, which takes a second
+
+    @functools.wraps(method)
+    def call(*arguments: Any, **more: Any) -> Any:
+        chosen = apart if torch.compiler.is_dynamo_compiling() else method
+        return chosen(*arguments, **more)
+
+    return call
 
 
 class NetworkGroup(dist.ProcessGroup):
@@ -81,6 +96,7 @@ class NetworkGroup(dist.ProcessGroup):
         """Return the back end's name."""
         return NAME
 
+    @_untraced
     def allreduce(self, tensors: Any, opts: Any = None, **more: Any) -> Any:  # type: ignore[override]
         """Begin the all-reduce of the only tensor in a list, in place; return its work."""
         op, exchange, place = _operation(opts, more), self._exchange, self._begin("all_reduce")
@@ -97,6 +113,7 @@ class NetworkGroup(dist.ProcessGroup):
         done = exchange.reduce(tensor, None, mean)
         return _Pending(done.then(lambda found: [found.value()]), place)
 
+    @_untraced
     def reduce_scatter_single(self, output: Any, whole: Any, opts: Any = None) -> Any:
         """Begin the sum or mean of a tensor of which each rank keeps its part; return its work.
 
@@ -124,6 +141,7 @@ class NetworkGroup(dist.ProcessGroup):
     # Names before torch 2.13 follow the methods.
     _reduce_scatter_base = reduce_scatter_single  # type: ignore[assignment]
 
+    @_untraced
     def reduce_scatter_single_coalesced(self, outputs: Any, wholes: Any, opts: Any = None) -> Any:
         """Begin a reduce_scatter_single of each tensor, as functional collectives do."""
         pairs = zip(outputs, wholes, strict=True)
@@ -132,6 +150,7 @@ class NetworkGroup(dist.ProcessGroup):
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced  # type: ignore[assignment]
 
+    @_untraced
     def all_gather_single(self, output: Any, part: Any, opts: Any = None) -> Any:
         """Begin to gather all ranks' tensors of equal size, one behind the other in `output`."""
         place, size = self._begin("all_gather_into_tensor"), self.size()
@@ -143,6 +162,7 @@ class NetworkGroup(dist.ProcessGroup):
 
     _allgather_base = all_gather_single  # type: ignore[assignment]
 
+    @_untraced
     def allgather(self, outputs: Any, parts: Any, opts: Any = None) -> Any:  # type: ignore[override]
         """Begin to gather all ranks' tensors into a list of tensors."""
         place = self._begin("all_gather")
@@ -152,6 +172,7 @@ class NetworkGroup(dist.ProcessGroup):
             return _Work(self._gloo.allgather(outputs, parts, *options), place)
         return self._gathered(outputs[0], parts[0], place)
 
+    @_untraced
     def broadcast(self, tensors: Any, opts: Any = None, **more: Any) -> Any:  # type: ignore[override]
         """Begin to give all ranks the tensor of one of them."""
         place = self._begin("broadcast")
@@ -200,6 +221,7 @@ class NetworkGroup(dist.ProcessGroup):
         answer.add_done_callback(take)
         return _Pending(filled, place)
 
+    @_untraced
     def all_gather_single_coalesced(self, outputs: Any, parts: Any, opts: Any = None) -> Any:
         """Begin an all_gather_single of each tensor, as functional collectives do."""
         works = [self.all_gather_single(*pair, opts) for pair in zip(outputs, parts, strict=True)]
@@ -277,7 +299,7 @@ _GLOOS = {
     "send": "",
 }
 for _name, _shown in _GLOOS.items():
-    setattr(NetworkGroup, _name, _through_gloo(_name, _shown))
+    setattr(NetworkGroup, _name, _untraced(_through_gloo(_name, _shown)))
 
 
 def _gathers() -> bool:
