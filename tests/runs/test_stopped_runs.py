@@ -112,6 +112,22 @@ def test_a_failure_says_so_too(experiment_file: Path, tmp_path: Path) -> None:
     )
 
 
+def test_a_baseline_is_not_added_to_digests_by_another_function(
+    stopped_in: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(stopped_in("baseline"), tmp_path / "old"))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["digests"]  # as in those of older versions
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(FolderError) as caught:
+        resume(folder)
+    assert str(caught.value) == (
+        f"{folder}: the digests of its training are made by SHA-256, as in older versions, and"
+        " those of its baseline would be made by XXH3-64: run it again: gradplane run"
+        f" {folder}/experiment.toml"
+    )
+
+
 def test_the_recorded_rounds_replay(stopped_in: Callable[[str], Path], whole: Summary) -> None:
     folder = stopped_in("run")
     result = replay(folder)

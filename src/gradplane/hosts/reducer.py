@@ -25,7 +25,7 @@ import numpy.typing as npt
 from gradplane._plugins import load
 from gradplane._suggestions import quoted
 from gradplane.hosts.config import ConfigError, HostConfig
-from gradplane.hosts.digest import digest
+from gradplane.hosts.digest import digest, function
 from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.roles import ReducingRole
 from gradplane.hosts.drivers.socket_environment import SocketThread
@@ -154,7 +154,7 @@ class Reducer:
         for port in self._link.ports:
             fast = self._link.fast_results(port)
             self._loop.listen(port, self._link.receive, fast, config.job.addresses.aggregator)
-        self._loop.env.record("joined", origin=self._loop.env.origin)
+        self._loop.env.record("joined", origin=self._loop.env.origin, digests=function())
         self._traffic = PortTraffic()  # of records since take_traffic()
         self._loop.start()
 

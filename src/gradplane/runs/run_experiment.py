@@ -22,6 +22,7 @@ from gradplane.experiment.deploying import baseline
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.experiment.schema import Output
+from gradplane.hosts.digest import FUNCTION
 from gradplane.runs import isolation
 from gradplane.runs.codec_warnings import codec_warnings
 from gradplane.runs.machine import OneBlasThread, describe
@@ -116,6 +117,12 @@ def resume(
     recorded = RunData.opened(path)
     if recorded.complete:
         raise FolderError(f"{folder}: the run is finished, there is nothing to resume")
+    if recorded.finished and recorded.digests != FUNCTION:
+        raise FolderError(
+            f"{folder}: the digests of its training are made by {recorded.digests}, as in older"
+            f" versions, and those of its baseline would be made by {FUNCTION}: run it again:"
+            f" gradplane run {path / run_folder.EXPERIMENT}"
+        )
     if recorded.network and net not in (None, recorded.network):
         raise ExperimentError(f'{folder}: the run is on the network "{recorded.network}"')
     network = choose_network(recorded.network or net, _console(console))
@@ -140,7 +147,10 @@ def _carry_out(
         if task.trained is None:
             jobs = extents(task.deployment)
             program = program_digest(task.deployment)
-            plan = Manifest(network=task.network, machine=describe(), jobs=jobs, program=program)
+            plan = Manifest(
+                network=task.network, machine=describe(), jobs=jobs, program=program,
+                digests=FUNCTION,
+            )  # fmt: skip
             manifest.start(folder, task.deployment.experiment, plan)
         watched = watch(task.deployment, task.folder) if watch else nullcontext()
         try:
@@ -328,6 +338,7 @@ def _execute(task: _Task) -> dict[str, Any]:
         values = task.trained
         if values is None:
             about = {"name": experiment.name, "network": task.network, "seed": experiment.seed}
+            about["digests"] = FUNCTION
             target = task.deployment.target
             there = task.network == "cluster"  # its version is not known
             about |= {"target": target.name if there else target.description()}

@@ -8,11 +8,11 @@ from wired import Wired
 from gradplane import codecs
 from gradplane.hosts.config import UnsuitableCodecError
 from gradplane.hosts.digest import digest
-from gradplane.hosts.protocols.actions import Defer, Deliver, SendMessage
+from gradplane.hosts.protocols.actions import Deliver, SendMessage
 from gradplane.hosts.protocols.job_codec import reduce_seed
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, kind_of, parse
 from gradplane.hosts.protocols.parameter_server import PsServer, PsWorker
-from gradplane.hosts.protocols.results import LARGE, ReduceError
+from gradplane.hosts.protocols.results import ReduceError
 from gradplane.hosts.protocols.ring_plan import RingPlan
 
 SERVER = ("10.0.0.9", 21003)
@@ -62,13 +62,6 @@ def test_the_digests_are_of_the_vector_and_of_what_was_sent():
         codes, _ = codecs.get("int8").encode(x, None, reduce_seed(job, 0), None, w)
         assert wired.delivered[w, 0].gradient == digest(x)
         assert wired.delivered[w, 0].codes == digest(codes)
-
-
-def test_a_large_vector_is_sent_before_its_digests_are_computed():
-    large = np.linspace(-1, 1, LARGE, dtype=np.float32)
-    push, put_off = make()[2][0].reduce(0, large, 0)
-    assert isinstance(push, SendMessage) and isinstance(put_off, Defer)
-    assert [value.get() for value in put_off.values] == [(digest(large),) * 2]
 
 
 def test_marked_vectors_travel_as_values_and_answers_do_not():

@@ -12,6 +12,9 @@ import pytest
 import gradplane
 from gradplane.codecs._grid import GridCodec
 from gradplane.experiment.loading import ExperimentError, load
+from gradplane.hosts.digest import FUNCTION, OLDER, digests_by
+from gradplane.pages.report import page
+from gradplane.runs.records.manifest import Manifest
 from gradplane.runs.records.run_data import expanded
 from gradplane.runs.records.run_folder import FolderError, read_lines
 from gradplane.runs.records.summary import Summary
@@ -280,6 +283,54 @@ def test_a_folder_of_an_older_version_is_read_with_a_note(
     again = replay(old, ["job.quorum=2"], out=tmp_path / "again")
     assert isinstance(again, Summary)
     assert again.weights == lossy_run.weights
+
+
+def test_a_folder_with_digests_by_sha256_replays_equal(
+    experiment_file: Path, small_run: Runs, tmp_path: Path
+) -> None:
+    """As older versions made them, whose records do not say so."""
+    old = tmp_path / "old"
+    with digests_by(OLDER):
+        summary = gradplane.run(experiment_file, old, net="sim")
+    assert summary.weights != small_run().weights
+    without_function(old)
+    result = replayed(old)
+    assert result.equal and result.weights == summary.weights
+    change(old / "metrics.jsonl", lambda line: "codes" in line, {"codes": "x"})
+    (old / "manifest.json").unlink()
+    differs = replay(old)
+    assert isinstance(differs, ReplayResult) and not differs.equal
+    text = page.write([old, small_run().folder], tmp_path / "both.html").read_text()
+    assert (
+        f"Different functions made the digests of these runs, SHA-256 in old; XXH3-64 in"
+        f" {small_run().folder.name}: those of equal weights differ."
+    ) in text
+
+
+def without_function(folder: Path) -> None:
+    """Remove the name of the digest function from the records."""
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary.pop("digests") == FUNCTION
+    (folder / "summary.json").write_text(json.dumps(summary))
+    manifest = Manifest.read(folder)
+    assert manifest is not None
+    values = manifest.including(folder, ["summary.json"]).model_dump()
+    assert values.pop("digests") == FUNCTION
+    (folder / "manifest.json").write_text(json.dumps(values))
+
+
+def test_digests_by_a_function_of_later_versions_are_refused(
+    small_run: Runs, tmp_path: Path
+) -> None:
+    later = editable(small_run().folder, tmp_path / "later")
+    summary = json.loads((later / "summary.json").read_text())
+    (later / "summary.json").write_text(json.dumps(summary | {"digests": "XXH9"}))
+    with pytest.raises(FolderError) as caught:
+        replay(later)
+    assert str(caught.value) == (
+        f"{later}: its digests are made by XXH9, which this version of gradplane does not know (it"
+        " knows XXH3-64, SHA-256): use the version that recorded it"
+    )
 
 
 def test_wrong_settings_and_folders_are_refused(small_run: Runs, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class Common:
         """Return the last array if it is equal, and still there; else this one, which is constant
         then. Both are contiguous."""
         last = self._last()
-        if last is not None and equal(last, array):
+        if last is not None and _equal(last, array):
             return last
         self._last = _kept(array)
         return array
@@ -65,7 +65,7 @@ def _kept(array: Array) -> Callable[[], Array | None]:
     return weakref.ref(array) if array.nbytes > _KEPT else lambda: array
 
 
-def equal(a: Array, b: Array) -> bool:
+def _equal(a: Array, b: Array) -> bool:
     """Return whether two contiguous arrays are equal in type, shape and bytes."""
     if a is b or a.dtype != b.dtype or a.shape != b.shape:
         return a is b
@@ -100,14 +100,6 @@ class Once(Generic[Result]):
         key = _key(arguments)
         found = self._found(key)
         return self._noted(key, self._function(*arguments)) if found is None else found
-
-    def known(self, *arguments: Any) -> Result | None:
-        """Return the result of such a call, if it is remembered."""
-        return self._found(_key(arguments))
-
-    def remember(self, result: Result, *arguments: Any) -> None:
-        """Remember the result of a call, as the function would have returned it."""
-        self._noted(_key(arguments), result)
 
     def _found(self, key: list[Any] | None) -> Result | None:
         for asked, answer in () if key is None else tuple(self._calls):

@@ -21,10 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane import codecs
-from gradplane._deferred import Deferred
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
-from gradplane.hosts.protocols.actions import Action, Defer, Deliver, Peer, Record, SendMessage
+from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, SendMessage
 from gradplane.hosts.protocols.compute_time import ComputeQueue
 from gradplane.hosts.protocols.device_vector import coder_of, decoder_of, digest_of, zeros_of
 from gradplane.hosts.protocols.job_codec import (
@@ -36,10 +35,8 @@ from gradplane.hosts.protocols.job_codec import (
     sums_type,
 )
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
-from gradplane.hosts.protocols.once import equal
 from gradplane.hosts.protocols.phases import Watch, unwatched
 from gradplane.hosts.protocols.results import (
-    LARGE,
     SCATTERED,
     TRANSIENT,
     Floats,
@@ -82,21 +79,12 @@ class Pending:
     tensor: int
     push: Any
     pull: Any
-    digests: Deferred[tuple[str, str]] | None = None  # of the vector and of its codes, once pushed
+    digests: tuple[str, str] | None = None  # of the vector and of its codes, once pushed
     shared: Floats | None = None
 
-    def pushed(self, codes: bytes) -> Deferred[tuple[str, str]]:
-        """Note that these codes are pushed; return the digests."""
-        self.digests = Deferred(_digests, self.vector, codes)
-        return self.digests
-
-
-def _digests(vector: Floats, codes: bytes) -> tuple[str, str]:
-    """Return the digests of a vector and of its codes, which in float32 are the same bytes."""
-    own = digest_of(vector)
-    known = isinstance(vector, np.ndarray)  # not a device's
-    same = known and equal(vector.view(np.uint8), np.frombuffer(codes, np.uint8))
-    return own, own if same else digest(codes)
+    def pushed(self, codes: bytes) -> None:
+        """Note that these codes are pushed."""
+        self.digests = digest_of(self.vector), digest(codes)
 
 
 class PsWorker:
@@ -194,18 +182,17 @@ class PsWorker:
         )
         self.watch(ticket, "network")
         n = reduce.vector.size
-        digests = reduce.pushed(codes)
-        sent = self._send(Message(Kind.PUSH, ticket, n, reduce.tensor, body=codes))
-        return [sent, Defer((digests,))] if n >= LARGE else [sent]
+        reduce.pushed(codes)
+        return [self._send(Message(Kind.PUSH, ticket, n, reduce.tensor, body=codes))]
 
     def _mean(
-        self, message: Message, reduce: Pending, digests: Deferred[tuple[str, str]], now: int
+        self, message: Message, reduce: Pending, digests: tuple[str, str], now: int
     ) -> list[Action]:
         del self._reduces[message.ticket]
         if reduce.tensor >= TRANSIENT:
             del self._states[reduce.tensor]
         self.watch(message.ticket, "decode")
-        gradient, codes = digests.get()
+        gradient, codes = digests
         result = Reduced(
             mean=self._decoded(message, reduce),
             counts=np.array([message.count], np.int64),

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 from gradplane import codecs
-from gradplane._deferred import Deferred
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.group_tree import levels
 from gradplane.hosts.protocols.actions import Action, Deliver, Peer, SendMessage
@@ -101,7 +100,7 @@ class ServedRingWorker(PsWorker):
         return [self._send(message)]
 
     def _mean(
-        self, message: Message, reduce: Pending, digests: Deferred[tuple[str, str]], now: int
+        self, message: Message, reduce: Pending, digests: tuple[str, str], now: int
     ) -> list[Action]:
         """Pass the answer on, and take it."""
         on: list[Action] = [SendMessage(peer, message.pack()) for peer in self._next]
@@ -112,7 +111,7 @@ class ServedRingWorker(PsWorker):
         self,
         message: Message,
         reduce: Pending,
-        digests: Deferred[tuple[str, str]],
+        digests: tuple[str, str],
         ns: int,
         now: int,
     ) -> list[Action]:

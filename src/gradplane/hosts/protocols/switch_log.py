@@ -3,7 +3,6 @@
 `SlotStatus` asks who is missing in a slot when a wait takes long; only the log uses the answer.
 """
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane.hosts.config import JobConfig
-from gradplane.hosts.digest import digest
+from gradplane.hosts.digest import digest, function, row_digests
 from gradplane.hosts.packed_columns import Packed, pack
 from gradplane.hosts.protocols.actions import Action, Record
 from gradplane.hosts.protocols.once import Once
@@ -58,7 +57,7 @@ class SwitchLog:
         if end - begin < len(table):
             packed["own"] = begin, end
         own = reduce.sums[begin:end], lost[begin:end]
-        packed["digest"] = _packed_digests(*own, begin, len(table))
+        packed["digest"] = _packed_digests(function(), *own, begin, len(table))
         yield Record("arrivals", self._who | place | packed)
         for index in [] if none_lost else np.flatnonzero(lost).tolist():
             slot, round = self._slot(reduce.first + index)
@@ -142,15 +141,12 @@ class SwitchLog:
 
 @Once
 def _packed_digests(
-    sums: npt.NDArray[Any], lost: npt.NDArray[np.bool_], begin: int, chunks: int
+    function: str, sums: npt.NDArray[Any], lost: npt.NDArray[np.bool_], begin: int, chunks: int
 ) -> Packed:
-    """Return the column of the first eight bytes of each row's SHA-256, 0 where it is lost; the
-    rows are those from `begin` on of so many, and 0 stands for the others."""
-    size, data = sums[0].nbytes, memoryview(sums.data).cast("B")
-    hashed = [hashlib.sha256(data[at : at + size]).digest() for at in range(0, len(data), size)]
-    numbers = np.frombuffer(b"".join(hashed), ">u8")[:: hashlib.sha256().digest_size // 8]
+    """Return the column of the rows' digests, 0 where one is lost; the rows are those from `begin`
+    on of so many, and 0 stands for the others."""
     column = np.zeros(chunks, np.uint64)
-    column[begin : begin + len(lost)] = np.where(lost, np.uint64(0), numbers)
+    column[begin : begin + len(lost)] = np.where(lost, np.uint64(0), row_digests(function, sums))
     return pack(column)
 
 

@@ -7,14 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane._addresses import Record, Whole, address_of, place_of
-from gradplane._deferred import Deferred
 from gradplane.hosts.config import JobConfig
-from gradplane.hosts.digest import digest
-from gradplane.hosts.digest_pool import PooledDigest
+from gradplane.hosts.digest import digest, digest_by, function
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.chunk_table import Ints, Table
 from gradplane.hosts.protocols.common_sums import CommonSums
-from gradplane.hosts.protocols.device_vector import DeviceVector
+from gradplane.hosts.protocols.device_vector import DeviceVector, digest_of
 from gradplane.hosts.protocols.once import Common, Once
 from gradplane.hosts.protocols.partition import NO_CODES, WorkerPartition
 from gradplane.hosts.protocols.results import (
@@ -44,8 +42,8 @@ class SwitchReduce(Record):
     table: a row a chunk (`chunk_table.ROW`). own: int64[2], from which chunk up to which the worker
     needs the sums: of a reduce-scatter its part. sums, known: [chunks, lanes] and [chunks], see
     CommonSums; after settle() own sums are 0 where missing. norms: int64[partitions], the workers'
-    common norms as float32 bits, -1 where not known. left: chunks that have not ended. gradient,
-    codes: the digests of the vector and, once all partitions are encoded, of their codes.
+    common norms as float32 bits, -1 where not known. left: chunks that have not ended. codes: the
+    digest of all partitions' codes, once they are encoded.
     """
 
     layout = REDUCE
@@ -71,8 +69,7 @@ class SwitchReduce(Record):
         self.ends: Ints = np.array([part.stop - self.first for part in parts], np.int64)
         self.norms: Ints = np.full(len(parts), -1, np.int64)
         self._device = vector if isinstance(vector, DeviceVector) else None
-        self.gradient = Deferred(lambda: "") if self._device else PooledDigest(vector)
-        self.codes: Deferred[str] | None = None
+        self.codes: str | None = None
         # By row: how often the switch was asked about a chunk, and when.
         self.asked: dict[int, tuple[int, int]] = {}
         self._workers = job.workers
@@ -102,7 +99,7 @@ class SwitchReduce(Record):
         self.sending += 1
         self.rows_of(part)["open"] = 1
         if self.sending == len(self.parts):
-            self.codes = PooledDigest(*(part.codes for part in self.parts))
+            self.codes = digest(*(part.codes for part in self.parts))
             for part in self.parts:
                 part.codes = NO_CODES  # they are in the packets
 
@@ -153,9 +150,9 @@ class SwitchReduce(Record):
             mean=self._device.joined(means) if self._device else _joined(*means),
             counts=counts,
             missed=int(np.count_nonzero(counts[slice(*self.own)] == 0)),
-            gradient=self.gradient.get(),
-            codes=(self.codes or PooledDigest(*(part.codes for part in self.parts))).get(),
-            sums=_digest(*flat),
+            gradient=digest_of(self.vector),
+            codes=self.codes or digest(*(part.codes for part in self.parts)),
+            sums=_digest(function(), *flat),
         )
         if is_integers(self.vector):
             return self._of_integers(reduced)
@@ -170,7 +167,7 @@ class SwitchReduce(Record):
         return Summed(**vars(replace(reduced, mean=mean)), total=total)
 
 
-_digest = Once(digest)
+_digest = Once(digest_by)
 _common_sums = Common()
 
 

@@ -688,13 +688,7 @@ class SwitchWorker:
         self._packets.indices(part.first, part.codes, norm or 0, part.packets, part.owner)
         reduce.open(part)
         if reduce.vector.size >= LARGE:
-            self._defer(reduce, part)
-
-    def _defer(self, reduce: SwitchReduce, part: WorkerPartition) -> None:
-        """Put off what is not needed for packets; the digests once all codes are known."""
-        self._deferred += part.deferred()
-        if reduce.codes is not None:
-            self._deferred += reduce.gradient, reduce.codes
+            self._deferred += part.deferred()
 
     def _ask_norm(self, part: WorkerPartition, now: int) -> None:
         if part.attempts == 0:

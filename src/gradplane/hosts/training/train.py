@@ -25,7 +25,7 @@ from gradplane._finite import all_finite, is_known_finite, known_finite
 from gradplane._plugins import is_reference
 from gradplane.hosts.absences import joining, of_worker, present
 from gradplane.hosts.config import JobConfig
-from gradplane.hosts.digest import digest
+from gradplane.hosts.digest import digest_by, function
 from gradplane.hosts.protocols.job_codec import adaptive
 from gradplane.hosts.protocols.once import Common, Once
 from gradplane.hosts.protocols.results import Joined, Reduced, Synchronised
@@ -206,7 +206,7 @@ def _steps(job: JobConfig, learner: "_Learner", joins: int, tested: bool) -> Ste
         accuracies = learner.accuracies() if tested else {}
         yield Report("epoch", {"epoch": epoch} | accuracies | outcome)
     last = {"test_accuracy": learner.accuracies()["test_accuracy"]} if tested else {}
-    yield Report("done", last | {"weights": _digest_weights(learner.parameters)})
+    yield Report("done", last | {"weights": _digest(function(), learner.parameters)})
 
 
 def _epoch(
@@ -247,12 +247,12 @@ def _digests(reduced: Reduced, parameters: Floats) -> dict[str, str]:
         "gradient": reduced.gradient,
         "codes": reduced.codes,
         "sums": reduced.sums,
-        "weights": _digest_weights(parameters),
+        "weights": _digest(function(), parameters),
     }
 
 
 _common_parameters, _common_velocity = Common(), Common()
-_digest_weights = Once(digest)
+_digest = Once(digest_by)
 
 
 class _Learner:

@@ -57,6 +57,16 @@ def _warnings(runs: Sequence[RunData]) -> Iterator[str]:
             f"These runs differ in {', '.join(different)}: their accuracies can be compared, their"
             " speeds and digests cannot."
         )
+    functions = dict.fromkeys(run.digests for run in runs)
+    if len(functions) > 1:
+        makers = [
+            f"{function} in {', '.join(run.name for run in runs if run.digests == function)}"
+            for function in functions
+        ]
+        yield (
+            f"Different functions made the digests of these runs, {'; '.join(makers)}: those of"
+            " equal weights differ."
+        )
 
 
 # Differences between the experiments

@@ -297,6 +297,7 @@ def _weights(run: RunData) -> Values:
         else:
             rows += [[f"{job['name']}, worker {w}", digest] for w, digest in digests.items()]
     title = "Final weights" if run.finished else "Weights after the last recorded round"
+    title += f" ({run.digests})"
     apart = [len(set(job["weights"].values())) > 1 for job in run.summary["jobs"]]
     synchronised = any(
         differ and section.sync for differ, section in zip(apart, run.experiment.job, strict=True)

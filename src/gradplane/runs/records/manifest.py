@@ -17,6 +17,7 @@ from gradplane._whole_files import write_whole
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import dumps
 from gradplane.experiment.schema import Experiment
+from gradplane.hosts.digest import OLDER
 from gradplane.runs.records import own_parts
 from gradplane.runs.records.run_folder import (
     EXPERIMENT,
@@ -78,7 +79,8 @@ def program_digest(deployment: Deployment) -> str | None:
 class Manifest(BaseModel):
     """The contents of manifest.json. `files` is keyed by the path inside the folder.
 
-    program: the digest of users' P4 programs, which are outside the folder.
+    program: the digest of users' P4 programs, which are outside the folder. digests: the function
+    that made those in the records.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -88,6 +90,7 @@ class Manifest(BaseModel):
     machine: dict[str, Any]
     jobs: tuple[Extent, ...]
     program: str | None = None
+    digests: str = OLDER
     files: dict[str, FileDigest] = {}
 
     @classmethod

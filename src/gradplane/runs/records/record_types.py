@@ -355,6 +355,7 @@ class RunSummary(TrainingSummary):
     name: str
     network: str
     target: NotRequired[str]
+    digests: NotRequired[str]
     seed: int
     versions: dict[str, str]
     cpu: str

@@ -21,6 +21,7 @@ from typing import Any
 from gradplane._suggestions import near_file
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError
+from gradplane.hosts.digest import OLDER
 from gradplane.hosts.packed_columns import unpack
 from gradplane.runs.records import consistency, own_parts, recorder, run_folder, script_run
 from gradplane.runs.records.manifest import (
@@ -273,6 +274,13 @@ class RunData:
         if self.manifest is not None:
             return self.manifest.machine
         return {key: self.stored[key] for key in _MACHINE} if self.stored else {}
+
+    @property
+    def digests(self) -> str:
+        """The function that made its digests, one of hosts.digest.FUNCTIONS. Raises FolderError."""
+        stored = self.stored or {}
+        found = self.manifest.digests if self.manifest else stored.get("digests", OLDER)
+        return run_folder.digest_function(self.folder, found)
 
     @property
     def network(self) -> str:

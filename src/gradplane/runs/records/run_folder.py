@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from gradplane._whole_files import write_whole
+from gradplane.hosts.digest import FUNCTIONS
 from gradplane.hosts.impairments.interventions import Intervention
 
 EXPERIMENT = "experiment.toml"
@@ -189,6 +190,16 @@ def read_summary(folder: Path) -> dict[str, Any] | None:
     if not isinstance(summary, dict):
         raise FolderError(f"{path}:1: damaged: a JSON object is expected")
     return summary
+
+
+def digest_function(place: Path, name: str) -> str:
+    """Return the recorded name of a digest function, where it is known. Raises FolderError."""
+    if name not in FUNCTIONS:
+        raise FolderError(
+            f"{place}: its digests are made by {name}, which this version of gradplane does not"
+            f" know (it knows {', '.join(FUNCTIONS)}): use the version that recorded it"
+        )
+    return name
 
 
 def read_lines(path: Path, *, unfinished: bool = False) -> Iterator[dict[str, Any]]:

@@ -23,6 +23,7 @@ from gradplane.experiment.impairment_sections import (
 from gradplane.experiment.loading import Experiment, load
 from gradplane.experiment.recorded_losses import listed, separated
 from gradplane.hosts.absences import present
+from gradplane.hosts.digest import digests_by
 from gradplane.runs.machine import OneBlasThread, describe
 from gradplane.runs.records import script_run
 from gradplane.runs.records.run_data import RunData
@@ -159,7 +160,7 @@ def replay(
             )
             Console(highlight=False).print(text, soft_wrap=True, markup=False)
         return run(changed, out, net=network, console=console)
-    with OneBlasThread():
+    with OneBlasThread(), digests_by(recorded.digests):
         return _Replay(recorded, on_round).result()
 
 

@@ -17,14 +17,14 @@ from typing import Any
 from gradplane.aggregations.aggregation import ReplayedJob, ReplayedWorker, ReplayError, WrongSum
 from gradplane.experiment.deployment import Deployment
 from gradplane.hosts import vector_file
-from gradplane.hosts.digest import digest
+from gradplane.hosts.digest import OLDER, digest, digests_by
 from gradplane.hosts.reducer import VECTORS
 from gradplane.hosts.training.train import Reduce
 from gradplane.hosts.vector_file import Array
 from gradplane.runs.machine import OneBlasThread
 from gradplane.runs.records.own_parts import recorded_deployment
 from gradplane.runs.records.run_data import expanded
-from gradplane.runs.records.run_folder import HOSTS, FolderError, read_lines
+from gradplane.runs.records.run_folder import HOSTS, FolderError, digest_function, read_lines
 from gradplane.runs.records.script_run import COUNTERS
 from gradplane.runs.replayer.reenactment import RecordedOutcomes
 from gradplane.runs.replayer.replay_network import ReplayNetwork
@@ -53,6 +53,12 @@ class RankLog:
     def of(self, *kinds: str) -> list[Line]:
         """Return the lines of some kinds."""
         return [line for line in self.lines if line["kind"] in kinds]
+
+    @property
+    def digests(self) -> str:
+        """The function that made its digests. Raises FolderError for one that is not known."""
+        found = (line.get("digests", OLDER) for line in self.of("joined"))
+        return digest_function(self.path, next(found, OLDER))
 
     def arrivals(self) -> Iterator[Line]:
         """Yield the results that came, chunk by chunk. Raises FolderError for damaged lines."""
@@ -137,7 +143,7 @@ def replay(folder: Path, on_round: Callable[[int, int], None] | None = None) -> 
             f"{folder}: the gradients of its script were not kept, so it cannot be replayed: run it"
             " with output.gradients_mb above 0"
         )
-    with OneBlasThread(), ExitStack() as stack:
+    with OneBlasThread(), digests_by(logs[0].digests), ExitStack() as stack:
         network = stack.enter_context(ReplayNetwork(deployment))
         return _Replay(folder, deployment, logs, network).result(together, on_round)
 
