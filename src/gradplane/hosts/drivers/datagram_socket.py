@@ -82,13 +82,14 @@ OnBatch = Callable[[str, int, Payloads], None]
 @dataclass(frozen=True)
 class OrdinaryResults:
     """The kernel that takes a port's ordinary packets from `peer`, (IP, port); `now` is the time
-    in ns. It waits for more until the time `until`, or until one of `others` can be read."""
+    in ns. It waits for more until the time `until`, or until one of `files` but the first, the
+    socket's, can be read."""
 
     results: WorkerRecord
     peer: tuple[str, int]
     now: Callable[[], int]
     until: Callable[[], int] = lambda: NEVER
-    others: Callable[[], list[int]] = list
+    files: Callable[[int], npt.NDArray[Any]] = lambda own: polled([own])
 
 
 class DatagramSocket:
@@ -202,7 +203,7 @@ class DatagramSocket:
         trains = self._trains.of(ordinary.results.answer_size, self._segments)
         self._set_tos(0)
         place = (record, name, self.fileno(), arrivals, trains)
-        times = (polled([self.fileno(), *ordinary.others()]), ordinary.now(), ordinary.until())
+        times = (ordinary.files(self.fileno()), ordinary.now(), ordinary.until())
         outcome = Outcome(*exchange(*place, *times))
         if outcome.sent < outcome.answers:
             some = self._departures.vectors[outcome.sent : outcome.answers].copy()

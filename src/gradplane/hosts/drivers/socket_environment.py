@@ -21,9 +21,11 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, TextIO, TypeVar
 
+import numpy.typing as npt
+
 from gradplane._deferred import Deferred
 from gradplane.hosts.drivers.datagram_socket import DatagramSocket, OrdinaryResults
-from gradplane.hosts.drivers.ordinary_exchange import NEVER
+from gradplane.hosts.drivers.ordinary_exchange import NEVER, polled
 from gradplane.hosts.protocols.actions import Peer, Send
 from gradplane.hosts.protocols.fast_results import WorkerRecord
 from gradplane.hosts.wire.payloads import Payloads
@@ -110,6 +112,7 @@ class SocketEnvironment:
         if shared:
             self._selector = selectors.EpollSelector()
         self._sockets: dict[int, DatagramSocket] = {}
+        self._files: dict[int, npt.NDArray[Any]] = {}  # by the first descriptor; see _files_from
         self._calls: list[ScheduledCall] = []
         self._order = itertools.count()
         self._idle = IdleThread()
@@ -132,15 +135,15 @@ class SocketEnvironment:
         """
         ordinary = None
         if fast is not None:
-            others = partial(self._files_beside, port)
             until = self.now if self._shared else lambda: self.until
-            ordinary = OrdinaryResults(fast, peer, self.now, until, others)
+            ordinary = OrdinaryResults(fast, peer, self.now, until, self._files_from)
         opened = self._sockets[port] = DatagramSocket(self._ip, port, ordinary)
         self.watch(opened, partial(opened.receive, partial(receive, port)))
 
     def watch(self, file: Any, readable: Callable[[], None]) -> None:
         """Call `readable` whenever `file` has data to read."""
         self._selector.register(file, selectors.EVENT_READ, readable)
+        self._files.clear()
 
     def now(self) -> int:
         """Return the time since the origin in ns."""
@@ -212,11 +215,14 @@ class SocketEnvironment:
             heapq.heappop(self._calls)
         return self._calls[0].at if self._calls else NEVER
 
-    def _files_beside(self, port: int) -> list[int]:
-        """Return the descriptors that are watched, without the socket's of a port."""
-        own = self._sockets[port].fileno()
-        watched = (key.fd for key in self._selector.get_map().values())
-        return [file for file in watched if file != own]
+    def _files_from(self, first: int) -> npt.NDArray[Any]:
+        """Return the structures to wait for the watched files, a descriptor and then the others."""
+        files = self._files.get(first)
+        if files is None:
+            watched = (key.fd for key in self._selector.get_map().values())
+            others = [file for file in watched if file != first]
+            files = self._files[first] = polled([first, *others])
+        return files
 
 
 def _plain(value: Any) -> Any:
