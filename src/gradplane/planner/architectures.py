@@ -1,6 +1,4 @@
-"""Writes the shipped models: the tensors of six architectures, from their definitions.
-
-    python -m gradplane.planner.architectures FOLDER
+"""The shipped models: the tensors of six architectures, from their definitions.
 
 Names, numbers and sizes of the tensors are the architectures' own and agree with Tables 4 and 5 of
 Espresso. The computation times are ours, not measured: four operations a weight and position (the
@@ -10,13 +8,8 @@ takes half of the whole. Parameters without a product (biases, norms, embeddings
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import NamedTuple
-
-from gradplane.planner.inputs import Gradient, Model
-from gradplane.planner.measured import model_text
 
 RATE = 14e12  # operations a second, about what a V100 does in single precision
 LAUNCH = 20e-6  # seconds
@@ -33,9 +26,23 @@ class Parameter(NamedTuple):
 class ModelArchitecture(NamedTuple):
     """An architecture and the samples (or tokens) of one GPU's batch, as in Espresso's Table 4."""
 
-    name: str
     batch: int
     parameters: Callable[[], Iterator[Parameter]]
+
+    def tensors(self) -> list[tuple[str, int, float]]:
+        """Return the tensors in backward order: name, number of values, seconds."""
+        return [
+            (name, values, LAUNCH + 4 * values * positions * self.batch / RATE)
+            for name, values, positions in reversed(list(self.parameters()))
+        ]
+
+    def comments(self) -> tuple[str, str, str]:
+        """Return what the model's file says first."""
+        return (
+            (self.parameters.__doc__ or "").strip(),
+            "Tensors in backward order. Sizes are the architecture's; times (seconds) are ours,",
+            "computed by gradplane.planner.architectures, not measured.",
+        )
 
 
 def vgg16() -> Iterator[Parameter]:
@@ -184,35 +191,11 @@ def _normed(name: str, values: int, outputs: int, side: int) -> Iterator[Paramet
     yield from _pair(f"{name}.bn", outputs)
 
 
-ARCHITECTURES = (
-    ModelArchitecture("vgg16", 32, vgg16),
-    ModelArchitecture("resnet101", 32, resnet101),
-    ModelArchitecture("ugatit", 2, ugatit),
-    ModelArchitecture("bert-base", 1024, bert_base),
-    ModelArchitecture("gpt2", 80, gpt2),
-    ModelArchitecture("lstm", 80, lstm),
-)
-
-
-def text(architecture: ModelArchitecture) -> str:
-    """Return the model file of an architecture."""
-    tensors = [
-        Gradient(
-            name=name,
-            values=values,
-            compute=LAUNCH + 4 * values * positions * architecture.batch / RATE,
-        )
-        for name, values, positions in reversed(list(architecture.parameters()))
-    ]
-    forward = sum(tensor.compute for tensor in tensors) / 2
-    return model_text(
-        Model(name=architecture.name, forward=forward, tensors=tuple(tensors)),
-        (architecture.parameters.__doc__ or "").strip(),
-        "Tensors in backward order. Sizes are the architecture's; times (seconds) are ours,",
-        "computed by gradplane.planner.architectures, not measured.",
-    )
-
-
-if __name__ == "__main__":
-    for each in ARCHITECTURES:
-        (Path(sys.argv[1]) / f"{each.name}.toml").write_text(text(each), "utf-8")
+ARCHITECTURES = {
+    "vgg16": ModelArchitecture(32, vgg16),
+    "resnet101": ModelArchitecture(32, resnet101),
+    "ugatit": ModelArchitecture(2, ugatit),
+    "bert-base": ModelArchitecture(1024, bert_base),
+    "gpt2": ModelArchitecture(80, gpt2),
+    "lstm": ModelArchitecture(80, lstm),
+}

@@ -1,20 +1,24 @@
 """The planner's three input files: the model, the compression, the system (Espresso, Fig. 6).
 
 Each is TOML; a shipped one is named without its folder and suffix. Times are in seconds, sizes in
-values (float32) or bytes, bandwidths in Gbit/s, latencies in microseconds.
+values (float32) or bytes, bandwidths in Gbit/s, latencies in microseconds. Shipped models are
+computed (`architectures`); `python -m gradplane.planner.inputs NAME` prints one as a file.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gradplane import _suggestions
-from gradplane._toml_documents import Document, DocumentError, explain, read
+from gradplane._toml_documents import Document, DocumentError, explain, inline, read
+from gradplane.planner.architectures import ARCHITECTURES
 
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False, description="seconds")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -168,11 +172,13 @@ class System(InputTable):
 
 
 Input = TypeVar("Input", Model, Compression, System)
-_FOLDERS: dict[type[InputTable], str] = {Model: "models", Compression: "codecs", System: "systems"}
+_FOLDERS: dict[type[InputTable], str] = {Compression: "codecs", System: "systems"}
 
 
 def shipped(kind: type[Input]) -> list[str]:
-    """Return the names of the shipped files of a kind."""
+    """Return the names of the shipped inputs of a kind."""
+    if kind is Model:
+        return sorted(ARCHITECTURES)
     return sorted(file.name.removesuffix(".toml") for file in _folder(kind).iterdir())
 
 
@@ -194,6 +200,8 @@ def load(kind: type[Input], source: str | Path) -> Input:
             raise PlannerError(
                 f"{source}: no such file, and no shipped {kind.__name__.lower()}: {hint}"
             )
+        if kind is Model:
+            return kind.model_validate(_computed(str(source)))
         file = _folder(kind) / f"{source}.toml"
     try:
         document = read(file)
@@ -206,6 +214,14 @@ def load(kind: type[Input], source: str | Path) -> Input:
     if isinstance(found, Compression):
         _check_codec(document, found)
     return found
+
+
+def _computed(name: str) -> dict[str, Any]:
+    """Return the values of a shipped model, times with the digits that a file has."""
+    tensors = ARCHITECTURES[name].tensors()
+    rows = [{"name": n, "values": v, "compute": float(f"{s:.3e}")} for n, v, s in tensors]
+    forward = float(f"{sum(seconds for *_, seconds in tensors) / 2:.3e}")
+    return {"name": name, "forward": forward, "tensors": rows}
 
 
 def _check_codec(document: Document, compression: Compression) -> None:
@@ -241,3 +257,26 @@ def _tried(kind: type[Input], source: str | Path, wrong: list[str]) -> Input | N
 
 def _folder(kind: type[InputTable]) -> Traversable:
     return resources.files("gradplane.planner") / "data" / _FOLDERS[kind]
+
+
+def model_text(model: Model, *comments: str) -> str:
+    """Return the file of a model."""
+    lines = [
+        *(f"# {comment}" for comment in comments),
+        f"name = {inline(model.name)}",
+        f"forward = {model.forward:.3e}",
+        "tensors = [",
+        *_rows(model.tensors),
+        "]",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(tensors: Iterable[Gradient]) -> Iterable[str]:
+    for tensor in tensors:
+        name = inline(tensor.name)
+        yield f"  {{ name = {name}, values = {tensor.values}, compute = {tensor.compute:.3e} }},"
+
+
+if __name__ == "__main__":
+    print(model_text(load(Model, sys.argv[1]), *ARCHITECTURES[sys.argv[1]].comments()), end="")

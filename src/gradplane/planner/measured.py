@@ -8,14 +8,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gradplane._suggestions import near_file
-from gradplane._toml_documents import inline
-from gradplane.planner.inputs import Gradient, Model, PlannerError
+from gradplane.planner.inputs import Gradient, Model, PlannerError, model_text
 
 
 class MeasuredModel(NamedTuple):
@@ -60,25 +59,6 @@ def measure(script: Path, arguments: Sequence[str] = ()) -> MeasuredModel:
     tensors = tuple(Gradient(**tensor) for tensor in found["tensors"])
     model = Model(name=script.stem, forward=found["forward"], tensors=tensors)
     return MeasuredModel(model, found["backward"], found["passes"])
-
-
-def model_text(model: Model, *comments: str) -> str:
-    """Return the file of a model."""
-    lines = [
-        *(f"# {comment}" for comment in comments),
-        f"name = {inline(model.name)}",
-        f"forward = {model.forward:.3e}",
-        "tensors = [",
-        *_rows(model.tensors),
-        "]",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _rows(tensors: Iterable[Gradient]) -> Iterable[str]:
-    for tensor in tensors:
-        name = inline(tensor.name)
-        yield f"  {{ name = {name}, values = {tensor.values}, compute = {tensor.compute:.3e} }},"
 
 
 def _environment() -> dict[str, str]:
