@@ -29,19 +29,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "ACTION_SCOPES",
-    "U128",
-    "gnmi",
-    "gnmi_grpc",
-    "p4d",
-    "p4i",
-    "p4r",
-    "p4r_grpc",
-    "p4t",
-    "rpc_code",
-    "rpc_status",
-    "stratum",
-]
+    "ACTION_SCOPES", "U128", "gnmi", "gnmi_grpc", "p4d", "p4i", "p4r", "p4r_grpc", "p4t",
+    "rpc_code", "rpc_status", "stratum",
+]  # fmt: skip
 
 
 def _imported() -> ModuleType:

@@ -57,38 +57,12 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "AWP",
-    "CODE_WIDTHS",
-    "ERROR_BOUNDS",
-    "SUM_WIDTHS",
-    "AdaptiveADT",
-    "CodeWidth",
-    "Codec",
-    "CodecError",
-    "Context",
-    "ErrorBound",
-    "ErrorFeedback",
-    "Floats",
-    "LocalSteps",
-    "Partition",
-    "PerTensor",
-    "Reader",
-    "RecordedGradients",
-    "Rounds",
-    "State",
-    "SumWidth",
-    "check_int",
-    "code_bits",
-    "code_overflow",
-    "get",
-    "key",
-    "names",
-    "optimal_table",
-    "rotated",
-    "rotated_size",
-    "sum_overflow",
-    "unrotated",
-]
+    "AWP", "CODE_WIDTHS", "ERROR_BOUNDS", "SUM_WIDTHS", "AdaptiveADT", "CodeWidth", "Codec",
+    "CodecError", "Context", "ErrorBound", "ErrorFeedback", "Floats", "LocalSteps", "Partition",
+    "PerTensor", "Reader", "RecordedGradients", "Rounds", "State", "SumWidth", "check_int",
+    "code_bits", "code_overflow", "get", "key", "names", "optimal_table", "rotated", "rotated_size",
+    "sum_overflow", "unrotated",
+]  # fmt: skip
 
 
 __getattr__ = lazy_names(  # what few need, or what needs kernels, which take long to import

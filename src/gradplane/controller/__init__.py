@@ -32,32 +32,11 @@ if TYPE_CHECKING:
     from gradplane.controller.thc import capacity_of, events
 
 __all__ = [
-    "Bound",
-    "Capacity",
-    "Compression",
-    "Controller",
-    "ControllerError",
-    "Credentials",
-    "Embedded",
-    "EqualWays",
-    "Format",
-    "JobPlan",
-    "Member",
-    "Pipeline",
-    "PlanError",
-    "QueueSettings",
-    "Route",
-    "Setup",
-    "RequestError",
-    "Target",
-    "allocate",
-    "capacity_of",
-    "check",
-    "configure",
-    "events",
-    "read_counters",
-    "set_bound",
-]
+    "Bound", "Capacity", "Compression", "Controller", "ControllerError", "Credentials", "Embedded",
+    "EqualWays", "Format", "JobPlan", "Member", "Pipeline", "PlanError", "QueueSettings", "Route",
+    "Setup", "RequestError", "Target", "allocate", "capacity_of", "check", "configure", "events",
+    "read_counters", "set_bound",
+]  # fmt: skip
 
 _HOMES = {
     "blocking": ("configure", "read_counters", "set_bound"),

@@ -20,19 +20,8 @@ if TYPE_CHECKING:
     from gradplane.topologies.mininet.p4switch import P4Switch
 
 __all__ = [
-    "HostNode",
-    "Link",
-    "NetworkError",
-    "P4Switch",
-    "Quantity",
-    "SwitchNode",
-    "Topology",
-    "TopologyError",
-    "build",
-    "check_hosts",
-    "kinds",
-    "parse_rate",
-    "parse_time",
-]
+    "HostNode", "Link", "NetworkError", "P4Switch", "Quantity", "SwitchNode", "Topology",
+    "TopologyError", "build", "check_hosts", "kinds", "parse_rate", "parse_time",
+]  # fmt: skip
 
 __getattr__ = lazy_names(__name__, {"P4Switch": "mininet.p4switch"})  # imports mininet

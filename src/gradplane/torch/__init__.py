@@ -29,21 +29,9 @@ from gradplane.torch.process_group import register
 from gradplane.torch.stand_ins import HOOK_VARIABLE, StandIn
 
 __all__ = [
-    "HOOK_VARIABLE",
-    "HOST_VARIABLE",
-    "NETWORK_VARIABLE",
-    "FallbackWarning",
-    "GradientRecorder",
-    "MembershipError",
-    "NetworkState",
-    "NonFiniteWarning",
-    "StandIn",
-    "StateWarning",
-    "available",
-    "hook",
-    "join",
-    "record",
-    "record_gradients",
-]
+    "HOOK_VARIABLE", "HOST_VARIABLE", "NETWORK_VARIABLE", "FallbackWarning", "GradientRecorder",
+    "MembershipError", "NetworkState", "NonFiniteWarning", "StandIn", "StateWarning", "available",
+    "hook", "join", "record", "record_gradients",
+]  # fmt: skip
 
 register()

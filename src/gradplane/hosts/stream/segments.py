@@ -24,18 +24,9 @@ from gradplane._kernels import njit
 from gradplane.hosts.wire.payloads import Payloads
 
 __all__ = [
-    "HEADER_SIZE",
-    "SEGMENT",
-    "VALUES",
-    "VALUES_HEADER_SIZE",
-    "Ack",
-    "DataSegment",
-    "SegmentError",
-    "ValuesSegment",
-    "message_bytes",
-    "parse",
-    "parse_batch",
-]
+    "HEADER_SIZE", "SEGMENT", "VALUES", "VALUES_HEADER_SIZE", "Ack", "DataSegment", "SegmentError",
+    "ValuesSegment", "message_bytes", "parse", "parse_batch",
+]  # fmt: skip
 
 SEGMENT = 1400  # bytes of a message in a segment that is not its last
 VALUES = 1024  # bytes of values in a full segment

@@ -16,16 +16,6 @@ from gradplane.switch.commands.command_registry import (
 )
 
 __all__ = [
-    "COMMANDS",
-    "Answer",
-    "CommandError",
-    "NoPorts",
-    "PortStatus",
-    "Ports",
-    "CommandTarget",
-    "answers",
-    "changing",
-    "failures",
-    "run",
-    "run_words",
-]
+    "COMMANDS", "Answer", "CommandError", "NoPorts", "PortStatus", "Ports", "CommandTarget",
+    "answers", "changing", "failures", "run", "run_words",
+]  # fmt: skip
