@@ -12,7 +12,7 @@ from gradplane.switch.jit.headers import NativeHeaderCodec, clear_rest, copy_bit
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.runtime import dynamic_hashes
 from gradplane.switch.runtime.crcs import FINAL, ORDER, REVERSED, SHIFT, START
-from gradplane.switch.runtime.fixed_crcs import CRC8, CRC64, Crc, rows_of
+from gradplane.switch.runtime.fixed_crcs import CRC8, CRC16, CRC32, CRC64, Crc, rows_of
 
 _PARAMS = [("ptr", "%data"), ("i64", "%length")]
 
@@ -216,11 +216,11 @@ def _identity_step(f: Function) -> None:
     f.ret(result.get())
 
 
-def _crc_step(polynomial: int, final: int) -> Callable[[Function], None]:
+def _crc_step(kind: Crc, final: int) -> Callable[[Function], None]:
     """Write a reflected CRC, byte by byte; the state is the CRC of the data before, 0 for none."""
 
     def write(f: Function) -> None:
-        rows = f.module.constant("i32", [_crc_row(byte, polynomial) for byte in range(256)])
+        rows = f.module.constant("i32", rows_of(kind))
         start = f.binary("xor", "i32", f.resize("%state", 64, 32), final)
         crc = f.variable("i32", start)
         with f.count("%length") as i:
@@ -241,12 +241,6 @@ def _whole(name: str) -> Callable[[Unit, Function], None]:
         f.ret(f.call("i64", step_function(unit, name), *args))
 
     return write
-
-
-def _crc_row(byte: int, polynomial: int) -> int:
-    for _ in range(8):
-        byte = (byte >> 1) ^ (polynomial if byte & 1 else 0)
-    return byte
 
 
 _ALIASES = {
@@ -290,8 +284,8 @@ def crc_function(unit: Unit, crc: Crc) -> str:
 
 _STEPS: dict[str, Callable[[Function], None]] = {
     "identity": _identity_step,
-    "crc16": _crc_step(0xA001, 0),
-    "crc32": _crc_step(0xEDB88320, -1),
+    "crc16": _crc_step(CRC16, 0),
+    "crc32": _crc_step(CRC32, -1),
 }
 _WRITERS: dict[str, Callable[[Unit, Function], None]] = {
     "csum16": _csum16,

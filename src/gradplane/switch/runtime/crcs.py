@@ -16,6 +16,7 @@ import numpy as np
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.walk import blocks, nested, statements
+from gradplane.switch.runtime.fixed_crcs import remainders, reversed_bits
 
 WIDTHS = {"crc16_custom": 16, "crc32_custom": 32}
 ROWS, ORDER, START, SHIFT, REVERSED, FINAL, WORDS = 0, 256, 512, 513, 514, 515, 516
@@ -59,7 +60,7 @@ class CustomCrc:
         """Change the parameters, from the next packet on."""
         shift = _BITS - self.width
         order = [reversed_bits(b, 8) if p.reflect_data else b for b in range(256)]
-        rows = [_row(b, p.polynomial << shift) for b in range(256)]
+        rows = [row >> _BITS for row in remainders(p.polynomial << shift + _BITS)]
         rest = [p.initial << shift, shift, int(p.reflect_remainder), p.final]
         self.parameters = p
         self.memory[:] = rows + order + rest
@@ -100,14 +101,3 @@ def _hash_calls(program: ir.Program) -> Iterator[ir.CallExtern]:
             if stmt.name == "hash":
                 seen.add(stmt)
                 yield stmt
-
-
-def reversed_bits(value: int, width: int) -> int:
-    return int(f"{value:0{width}b}"[::-1], 2)
-
-
-def _row(byte: int, polynomial: int) -> int:
-    row = byte << 24
-    for _ in range(8):
-        row = (row << 1 & _MASK) ^ (polynomial if row >> 31 else 0)
-    return row

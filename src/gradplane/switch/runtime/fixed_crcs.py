@@ -52,7 +52,7 @@ class Crc:
     @property
     def start(self) -> int:
         if self.reflected:
-            return _reversed(self.initial, self.width)
+            return reversed_bits(self.initial, self.width)
         return self.initial << self.shift
 
 
@@ -60,9 +60,14 @@ class Crc:
 def rows_of(crc: Crc) -> tuple[int, ...]:
     """Return the remainders of the 256 bytes."""
     if crc.reflected:
-        polynomial = _reversed(crc.polynomial, crc.width)
+        polynomial = reversed_bits(crc.polynomial, crc.width)
         return tuple(_reflected_row(byte, polynomial) for byte in range(256))
-    return tuple(_row(byte << 56, crc.polynomial << crc.shift) for byte in range(256))
+    return remainders(crc.polynomial << crc.shift)
+
+
+def remainders(polynomial: int) -> tuple[int, ...]:
+    """Return those of the 256 bytes; they and the polynomial are in the upper bits of 64."""
+    return tuple(_row(byte << 56, polynomial) for byte in range(256))
 
 
 def _reflected_row(row: int, polynomial: int) -> int:
@@ -77,9 +82,11 @@ def _row(row: int, polynomial: int) -> int:
     return row
 
 
-def _reversed(value: int, width: int) -> int:
+def reversed_bits(value: int, width: int) -> int:
     return int(f"{value & (1 << width) - 1:0{width}b}"[::-1], 2)
 
 
 CRC8 = Crc(8, 0x07)
+CRC16 = Crc(16, 0x8005, reflected=True)
+CRC32 = Crc(32, 0x04C11DB7, 0xFFFF_FFFF, 0xFFFF_FFFF, reflected=True)
 CRC64 = Crc(64, 0x42F0E1EBA9EA3693)

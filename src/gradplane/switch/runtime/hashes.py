@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from functools import cache
 
-from gradplane.switch.runtime.fixed_crcs import CRC8, CRC64
+from gradplane.switch.runtime.fixed_crcs import CRC8, CRC16, CRC64, rows_of
 
 Hash = Callable[[bytes], int]
 
@@ -28,7 +27,7 @@ def folded(value: int) -> int:
 
 def crc16(data: bytes, crc: int = 0) -> int:
     """Return CRC-16/ARC (polynomial 0x8005, reflected); `crc` is that of the data before."""
-    table = _crc16_table()
+    table = rows_of(CRC16)
     for byte in data:
         crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)
     return crc
@@ -64,17 +63,6 @@ def _xor(data: bytes, size: int) -> int:
 def identity(data: bytes) -> int:
     """Return the first eight bytes as a number."""
     return int.from_bytes(data[:8], "big")
-
-
-def _crc16_row(byte: int) -> int:
-    for _ in range(8):
-        byte = (byte >> 1) ^ (0xA001 if byte & 1 else 0)
-    return byte
-
-
-@cache
-def _crc16_table() -> list[int]:
-    return [_crc16_row(byte) for byte in range(256)]
 
 
 # In lower case, as v1model writes them; those at the end are PSA's and TNA's. The custom CRCs start
