@@ -6,7 +6,7 @@ Hosts that train (roles.py) and user programs (hosts/reducer.py) reduce by the s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, aggregation_payload
+from gradplane.hosts.protocols.actions import Action
 from gradplane.hosts.protocols.bounded_worker import BoundedWorker
 from gradplane.hosts.protocols.job_codec import codec_ns
 from gradplane.hosts.protocols.messages import RING_KINDS, WORKER_KINDS
@@ -52,12 +53,14 @@ def _limbs(kind: np.dtype[Any]) -> int:
     return kind.itemsize * 8 // _BITS
 
 
-class Stateful(Protocol):
-    """A state machine whose state between two reduces is saved and restored, and which says what
-    each reduce is busy with."""
+class WorkerMachine(Protocol):
+    """A worker's state machine. Its state between two reduces is saved and restored; `watch` is
+    told what each reduce is busy with."""
 
     watch: Watch
 
+    def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]: ...
+    def timer(self, key: Hashable, now: int) -> list[Action]: ...
     def save(self) -> Any: ...
     def restore(self, saved: Any) -> None: ...
 
@@ -75,8 +78,8 @@ class WorkerReducer(ABC):
     """ns a value that decoding takes after a reduce."""
     refused: Mapping[str, int] = {}
     """The number of packets that were foreign or invalid, by reason."""
-    machine: Stateful
-    """The protocol's state machine, as far as its state goes."""
+    machine: WorkerMachine
+    """The protocol's state machine."""
     takes_devices = False
     """Whether the machine takes a DeviceVector."""
 
@@ -99,9 +102,10 @@ class WorkerReducer(ABC):
     def connect(self) -> None:
         """Make the protocol's state machine, `machine`; set `port` where it is not the stream's."""
 
-    @abstractmethod
     def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
         """Begin a reduce of float32[n]; see SwitchWorker.reduce."""
+        actions = self.machine.reduce(ticket, vector, self.env.now(), tensor)
+        self.machines.perform(actions, self.machine.timer)
 
     def integers_obstacle(self) -> str | None:
         """Return why integers cannot be summed exactly; None where they can."""
@@ -147,11 +151,6 @@ class SwitchReducer(WorkerReducer):
     def skip(self, reduces: int, n: int) -> None:
         """Begin after `reduces` reduces of n values, in which this worker took no part."""
         self._machine.skip(reduces, n)
-
-    def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
-        """Begin a reduce."""
-        actions = self._machine.reduce(ticket, vector, self.env.now(), tensor)
-        self.machines.perform(actions, self._machine.timer)
 
     def prepared(self, ticket: int, partition: int, norm: int) -> Deferred[Any] | None:
         """Return the encoding of a partition that waits for this norm; see SwitchWorker."""
@@ -213,11 +212,6 @@ class ServedReducer(WorkerReducer):
         self.takes_devices = not isinstance(self._machine, RoundsWorker)
         self.machines.route(WORKER_KINDS | RING_KINDS, self._machine.receive, self._machine.timer)
 
-    def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
-        """Begin a reduce."""
-        actions = self._machine.reduce(ticket, vector, self.env.now(), tensor)
-        self.machines.perform(actions, self._machine.timer)
-
     def waiting(self, ticket: int) -> str:
         """Name the server; over rings the blocks that do not come."""
         if self.job.rings:
@@ -243,11 +237,6 @@ class BoundedReducer(WorkerReducer):
         self.encode_ns = self.decode_ns = codec_ns(self.job, self.job.coding.codec)
         self.refused = self._machine.refused
 
-    def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
-        """Begin a reduce."""
-        actions = self._machine.reduce(ticket, vector, self.env.now(), tensor)
-        self.machines.perform(actions, self._machine.timer)
-
     def integers_obstacle(self) -> str | None:
         """Return why integers cannot be summed exactly: parts of a sum may be lost."""
         return INEXACT
@@ -269,11 +258,6 @@ class RingReducer(WorkerReducer):
         self.machine = self._machine = ring_worker(self.job, self.worker)
         self.takes_devices = not isinstance(self._machine, RoundsWorker)
         self.machines.route(RING_KINDS, self._machine.receive, self._machine.timer)
-
-    def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
-        """Begin a reduce."""
-        actions = self._machine.reduce(ticket, vector, self.env.now(), tensor)
-        self.machines.perform(actions, self._machine.timer)
 
     def waiting(self, ticket: int) -> str:
         """Name the left neighbour; over groups the blocks that do not come."""
