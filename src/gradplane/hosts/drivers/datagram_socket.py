@@ -152,12 +152,13 @@ class DatagramSocket:
             if not len(payloads):
                 return
         peers = dict.fromkeys(names.tolist())
-        edges = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)]
-        used = payloads.data[:, : payloads.sizes.max()]
+        changes = (names[1:] != names[:-1]).nonzero()[0]
+        edges = [0, *(changes + 1).tolist(), len(names)]
         for name, first, end in zip(peers, edges, edges[1:], strict=False):
             if len(edges) == len(peers) + 1:  # one run of datagrams each: no need to copy them
                 some = payloads.part(first, end)
             else:
+                used = payloads.data[:, : payloads.sizes.max()]
                 some = replace(payloads, data=used).select(names == name)
             on_batch(*self._peer(name), some)
 

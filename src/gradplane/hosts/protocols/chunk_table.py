@@ -225,4 +225,5 @@ def tail(table: Table) -> int | None:
 
 def due(table: Table, now: int) -> Ints:
     """Return the indices of the pending chunks whose deadline has come."""
-    return np.flatnonzero(pending(table) & (table["deadline"] <= now))
+    found: Ints = (pending(table) & (table["deadline"] <= now)).nonzero()[0]
+    return found

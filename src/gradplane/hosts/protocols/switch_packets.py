@@ -159,7 +159,7 @@ class SwitchPackets:
             return []
         edges = [0, len(kinds)]
         if len(kinds) > 1:
-            edges[1:1] = (np.flatnonzero(np.diff(kinds)) + 1).tolist()
+            edges[1:1] = ((kinds[1:] != kinds[:-1]).nonzero()[0] + 1).tolist()
         return [
             Results(
                 Type(int(kinds[a])), parsed[a:b], data[a:b], None if marked is None else marked[a:b]

@@ -441,7 +441,7 @@ class SwitchWorker:
             self._adapt(self._window, results, found == chunk_table.NEW, now)
         if refused:
             self._count_refused(found)
-        for i in np.flatnonzero(found == chunk_table.OUTSIDE).tolist():
+        for i in (found == chunk_table.OUTSIDE).nonzero()[0].tolist():
             self._out += self._log.late(results, i, now)
         if self._redo.deadline is not None:
             self._redo.answered(parsed[:, NUMBER].tolist())
@@ -660,8 +660,9 @@ class SwitchWorker:
         """Start the partitions whose first chunk's turn has come; return whether one may send."""
         opened = False
         for part in reduce.parts:
-            turn = self._turns[part.first % self._transport.window]
-            if part.stage is not PartitionState.NEW or turn != part.first:
+            if part.stage is not PartitionState.NEW:
+                continue
+            if self._turns[part.first % self._transport.window] != part.first:
                 continue
             if self._begin(reduce, part):
                 self._ask_norm(part, now)
