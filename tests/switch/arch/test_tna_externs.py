@@ -432,7 +432,7 @@ def alu(body: str, cell: str = "bit<32>") -> str:
 
 
 ACT = TO_1 + "act.execute(0);"
-NUMBERS = {"metadata": "bit<32> i; bit<32> j; bit<32> k;"}
+NUMBERS = {"metadata": "bit<32> i; bit<32> j; bit<32> k; bit<48> t;"}
 
 
 @pytest.mark.parametrize(
@@ -441,6 +441,8 @@ NUMBERS = {"metadata": "bit<32> i; bit<32> j; bit<32> k;"}
         ("value = value * 3;", "a stateful ALU cannot multiply (*)"),
         ("value = value << 1;", "a stateful ALU cannot shift (<<)"),
         ("if (value >> 2 == 1) { rv = 1; }", "a stateful ALU cannot shift (>>)"),
+        ("value = value + (m.i >> 2);", "a stateful ALU cannot shift (>>)"),
+        ("value = value + (bit<32>) (m.t >> 20);", "a stateful ALU cannot shift (>>)"),
         ("value = value + m.i - m.j;", "a stateful ALU makes one operation for each number"),
         ("if (value == 1) { rv = 1; } if (value == 2) { rv = 2; } if (value == 3) { rv = 3; }",
          "register action ingress.act makes more than 2 comparisons"),
@@ -464,6 +466,9 @@ def test_a_body_that_the_stateful_alu_cannot_compute_is_refused(body: str, messa
     "body",
     [
         "if (value - m.i > 0 && value + m.j < 9) { value = value |+| m.i; } rv = value;",
+        # A slice, as the compiler for the chip reads it: of a time stamp, say.
+        "bit<32> now = (bit<32>) (m.t >> 16); rv = now |-| value; value = now |+| 100;",
+        "if ((bit<32>) (m.t >> 10) > value) { value = (bit<32>) (m.t << 4); }",
         "if (value >= m.i) { rv = value; } if (value < m.i) { value = m.i; }",
         "value = m.i; if (rv == 0) { value = value ^ m.j; }",
         "if (value == m.i) { value = value; } else if (value == 9) { value = 0; }"

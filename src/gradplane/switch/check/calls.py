@@ -46,6 +46,9 @@ from gradplane.switch.syntax import ast
 _SIZES = {"minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"}
 
 
+_PARSING = ("parser", "function")  # a function gets the packet from a parser
+
+
 class CallChecker(ArgumentChecker):
     # -- signatures ----------------------------------------------------------------------------
 
@@ -222,7 +225,7 @@ class CallChecker(ArgumentChecker):
 
     def _reads_packet(self, e: ast.Call, name: str) -> None:
         """Report methods outside a parser that can end one (13.8)."""
-        if name in ("extract", "lookahead", "advance") and self.c.context != "parser":
+        if name in ("extract", "lookahead", "advance") and self.c.context not in _PARSING:
             self.c.error(e, f"{name} cannot be used in {article(self.c.context)}")
 
     def _packet_type(self, e: ast.Call, name: str, t: Type) -> None:

@@ -320,13 +320,13 @@ class DeclarationChecker:
     def _parameter_types(self, params: list[ast.Param], what: str) -> None:
         """Check the types of parameters.
 
-        Objects are passed to blocks only; action data is never int or string.
+        Objects are passed to blocks and functions, as in p4c; action data is never int or string.
         """
         for p in params:
             if what in _CODE and any(a.name == "optional" for a in p.annotations):
                 self.c.error(p, f"a parameter of {article(what)} with a body cannot be @optional")
-            if p.type and isinstance(innermost(p.type), ExternType) and what in _CODE:
-                self.c.error(p, f"{p.type} cannot be a parameter of {article(what)}")
+            if p.type and isinstance(innermost(p.type), ExternType) and what == "action":
+                self.c.error(p, f"{p.type} cannot be a parameter of an action")
             elif p.type in (INTEGER, STRING) and what == "action":
                 self.c.error(
                     p,

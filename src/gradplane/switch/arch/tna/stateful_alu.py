@@ -3,7 +3,8 @@
 An ALU has a cell of one or two numbers and takes up to two numbers from the packet. It makes
 comparisons (two on Tofino 1, four on Tofino 2), computes each number of the cell by one of two
 operations (`min` and `max` among them), which the comparisons choose, and gives results. It does
-not multiply, divide or shift.
+not multiply, divide or shift; a slice of a number from the packet, also written as a shift by a
+constant and a cast, is wired to it.
 """
 
 from __future__ import annotations
@@ -169,9 +170,9 @@ class _Body:
             yield from self._forbidden(part, span)
 
     def _is_packed(self, e: ir.Expr) -> bool:
-        """Return whether an expression puts fields of the packet together, which the hash unit in
-        front of the ALU does: one number for the ALU."""
-        if not isinstance(e, ir.Binary) or e.op != "++":
+        """Return whether an expression puts fields of the packet together, or cuts a part of one
+        out, which the hash unit in front of the ALU does: one number for the ALU."""
+        if not (isinstance(e, ir.Binary) and e.op == "++") and not _is_part(e):
             return False
         return not any(part in self.local for part in within(e))
 
@@ -197,6 +198,18 @@ def _compared(e: ir.Expr) -> Iterator[tuple[str, ...]]:
         return
     for part in _inputs(e):
         yield from _compared(part)
+
+
+def _is_part(e: ir.Expr) -> bool:
+    """Return whether a cast leaves bits of a shifted number, which is a slice of the number: after
+    a shift to the right those of the number alone, without zeros in front."""
+    if not (isinstance(e, ir.Cast) and isinstance(e.operand, ir.Binary)):
+        return False
+    shift, width = e.operand, _width(e.type)
+    if shift.op not in ("<<", ">>") or not isinstance(shift.right, ir.Const):
+        return False
+    cut = width + int(shift.right.value) if shift.op == ">>" else width
+    return isinstance(shift.left, ir.LValue) and cut <= _width(shift.left.type)
 
 
 def _inputs(e: ir.Expr) -> Iterable[ir.Expr]:
