@@ -468,3 +468,41 @@ def test_a_reducer_takes_device_vectors_where_they_go_whole_and_nothing_is_kept(
                 if not taken:
                     with pytest.raises(ReducerError, match="^this reduce takes no vector of a de"):
                         reducer.start(Zeros())
+
+
+FAILS = """
+from gradplane.torch import kernels
+kernels.DEVICES.add("cpu")
+state = gradplane.torch.join(timeout=5)
+torch.manual_seed(1)
+net = torch.nn.Sequential(torch.nn.Linear(20, 60), torch.nn.Linear(60, 50))
+ddp = DistributedDataParallel(net, bucket_cap_mb=0.008)
+ddp.register_comm_hook(state, gradplane.torch.hook)
+ddp(torch.ones(1, 20)).sum().backward()
+name = os.environ["METHOD"]
+method = getattr(kernels, name)
+def fails(*arguments):
+    size = arguments[1].numel() if name == "encode" else arguments[2]
+    if rank == 0 and size == 1260:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+    return method(*arguments)
+setattr(kernels, name, fails)
+try:
+    ddp(torch.ones(1, 20)).sum().backward()
+except RuntimeError as error:
+    say(error=str(error))
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("method", ["encode", "decode"])
+def test_an_error_on_a_device_names_its_bucket(tmp_path, method):
+    """The smaller one, though the other is waited for first, by the number of its error feedback,
+    as in the records. (Interpreted: the CPU is the device.)"""
+    mxfp = ("mxfp", {"element": "e2m1"})
+    changes = {"codec": mxfp, "pull_codec": mxfp, "error_feedback": False}
+    job = loopback_job("ps", 2, **changes)
+    (said,) = run_ranks(job, FAILS, tmp_path, METHOD=method)[0]
+    text = "bucket 2 of 1260 values on cpu: CUDA error: an illegal memory access was encountered"
+    assert text in json.loads(said)["error"]

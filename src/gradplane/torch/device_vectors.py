@@ -8,7 +8,7 @@ CPU, and error feedback stays on the device; a saved state has it as the CPU's.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -27,74 +27,103 @@ from gradplane.hosts.reducer import Reducer
 from gradplane.torch import kernels
 
 
-def device_vector(values: torch.Tensor, reducer: Reducer) -> Vector | None:
+class DeviceError(RuntimeError):
+    """A bucket's work on its device that failed: the text begins with the bucket."""
+
+
+@contextmanager
+def named(what: str) -> Iterator[None]:
+    """Name a bucket, unless it is "", in the errors of what follows: CUDA's own name none."""
+    try:
+        yield
+    except DeviceError:
+        raise
+    except RuntimeError as error:
+        if not what:
+            raise
+        raise DeviceError(f"{what}: {error}") from error
+
+
+def device_vector(values: torch.Tensor, reducer: Reducer, what: str = "") -> Vector | None:
     """Return float32 values, finite and not changed until they are reduced, as a vector that is
     encoded where it is; None where the CPU has to do it: for want of Triton, of kernels for the
-    job's codec, or of a scheme that takes device vectors."""
+    job's codec, or of a scheme that takes device vectors. what: the bucket, for errors."""
     if values.device.type not in kernels.DEVICES or not kernels.has_triton():
         return None
     if not reducer.takes_devices or not _encodes(push_codec(reducer.config.job)):
         return None
-    return Vector(values.reshape(-1).contiguous(), 0, _recorded(values.device))
+    return Vector(values.reshape(-1).contiguous(), 0, _recorded(values.device), what)
 
 
 @contextmanager
-def beside(device: torch.device, *after: Any) -> Iterator[None]:
-    """Run what follows on the device's stream of ours, after events of another, or None."""
+def beside(device: torch.device, *after: Any, what: str = "") -> Iterator[None]:
+    """Run what follows on the device's stream of ours, after events of another, or None. what: the
+    bucket, for errors."""
     if device.type != "cuda":
-        yield
+        with named(what):
+            yield
         return
-    stream = _stream(device)
-    with torch.cuda.device(device), torch.cuda.stream(stream):
-        for event in filter(None, after):
-            stream.wait_event(event)
-        yield
+    with named(what):
+        stream = _stream(device)
+        with torch.cuda.device(device), torch.cuda.stream(stream):
+            for event in filter(None, after):
+                stream.wait_event(event)
+            yield
 
 
 class Vector(DeviceVector):
     """A vector, or a piece of one, from its value `begin` on; ready: the event after which it is
-    there."""
+    there; what: the bucket, for errors."""
 
-    def __init__(self, tensor: torch.Tensor, begin: int = 0, ready: Any = None) -> None:
-        self.tensor, self.begin, self.ready = tensor, begin, ready
+    def __init__(
+        self, tensor: torch.Tensor, begin: int = 0, ready: Any = None, what: str = ""
+    ) -> None:
+        self.tensor, self.begin, self.ready, self.what = tensor, begin, ready, what
         self.size = tensor.numel()
+
+    def _beside(self, *after: Any) -> AbstractContextManager[None]:
+        return beside(self.tensor.device, *after, what=self.what)
+
+    def _made(self, tensor: torch.Tensor) -> Vector:
+        return Vector(tensor, what=self.what)
 
     def __getitem__(self, piece: slice) -> Vector:
         """Return a piece."""
-        return Vector(self.tensor[piece], self.begin + (piece.start or 0), self.ready)
+        begin = self.begin + (piece.start or 0)
+        return Vector(self.tensor[piece], begin, self.ready, self.what)
 
     def __setitem__(self, piece: slice, values: DeviceVector) -> None:
         """Write a piece."""
         assert isinstance(values, Vector), values
-        with beside(self.tensor.device, values.ready):
+        with self._beside(values.ready):
             self.tensor[piece] = values.tensor
 
     def __add__(self, other: DeviceVector) -> Vector:
         """Return the sums."""
         assert isinstance(other, Vector), other
-        with beside(self.tensor.device, self.ready, other.ready):
-            return Vector(self.tensor + other.tensor)
+        with self._beside(self.ready, other.ready):
+            return self._made(self.tensor + other.tensor)
 
     def divided(self, by: npt.NDArray[np.float32]) -> Vector:
         """Return the quotients."""
-        with beside(self.tensor.device, self.ready):
+        with self._beside(self.ready):
             # CUDA multiplies by the reciprocal of a number, or of a tensor without dimensions.
             rows = self.tensor.reshape(by.size, self.size // max(by.size, 1))
-            return Vector((rows / _sent(by[:, None], self.tensor.device)).reshape(-1))
+            return self._made((rows / _sent(by[:, None], self.tensor.device)).reshape(-1))
 
     def rotated(self, seed: int) -> Vector:
         """Return the transform."""
         from gradplane.torch import triton_thc
 
-        with beside(self.tensor.device, self.ready):
-            return Vector(triton_thc.rotated(self.tensor, seed))
+        with self._beside(self.ready):
+            return self._made(triton_thc.rotated(self.tensor, seed))
 
     def unrotated(self, n: int, seed: int) -> Vector:
         """Return the n values whose transform it is."""
         from gradplane.torch import triton_thc
 
-        with beside(self.tensor.device, self.ready):
-            return Vector(triton_thc.unrotated(self.tensor, n, seed))
+        with self._beside(self.ready):
+            return self._made(triton_thc.unrotated(self.tensor, n, seed))
 
     def coder(self, codec: Any, states: Sequence[Any] | None) -> Coder:
         """Return what takes the codec's place; see DeviceVector."""
@@ -102,17 +131,19 @@ class Vector(DeviceVector):
 
     def decoder(self, codec: Any) -> Decoder:
         """Return what takes the place of an answer's codec; see DeviceVector."""
-        return Decoder(codec, self.tensor.device)
+        return Decoder(codec, self)
 
     def zeros(self, size: int) -> Vector:
         """Return so many zeros."""
-        with beside(self.tensor.device):
-            return Vector(self.tensor.new_zeros(size))
+        with self._beside():
+            return self._made(self.tensor.new_zeros(size))
 
     def joined(self, pieces: Sequence[Any]) -> Vector:
         """Return the pieces as one vector."""
-        with beside(self.tensor.device):
-            return Vector(torch.cat([piece.tensor for piece in pieces]) if pieces else self.tensor)
+        with self._beside():
+            return self._made(
+                torch.cat([piece.tensor for piece in pieces]) if pieces else self.tensor
+            )
 
 
 @dataclass(frozen=True)
@@ -136,9 +167,9 @@ class Coder:
 
         self._triton, self._codec, self._inner = triton_codecs, codec, _inner(codec)
         self._feedback, self._device = codec is not self._inner, vector.tensor.device
-        self._begin = vector.begin
+        self._begin, self._what = vector.begin, vector.what
         self._statistics = None
-        with beside(self._device, vector.ready):
+        with beside(self._device, vector.ready, what=self._what):
             self._total, self._unsent = vector.tensor, self._kept(states)
             if self._feedback:
                 self._total = self._total + self._unsent
@@ -180,7 +211,8 @@ class Coder:
         """Return the statistics of the vector or a piece, float32[its partitions]; or None."""
         if self._statistics is None:
             return None
-        sums, n = self._statistics.get(), self._total.numel()
+        with beside(self._device, what=self._what):
+            sums, n = self._statistics.get(), self._total.numel()
         found = self._triton.finished_statistics(self._inner, n, sums)
         if not np.isfinite(found).all():
             check_vector(_fetched(self._total))  # which names the value
@@ -192,13 +224,14 @@ class Coder:
     ) -> tuple[Any, Any]:
         """Return a piece's codes, uint8[lanes], in the CPU's memory, and the state after them."""
         grid, norm, total = self._inner, torch.from_numpy(shared), self._total_of(x)
-        with beside(self._device):
+        with beside(self._device, what=self._what):
             packed = self._triton.packed_codes(grid, total, norm, seed, worker)
             crossing = _Fetch(packed)
             if self._feedback:
                 sent = self._triton.values(grid, packed, x.size, norm, seed)
                 state = _Residual.of(total - sent)
-        return grid._fields.unpack(crossing.get(), grid.lanes(x.size), grid._field_bits), state
+            there = crossing.get()
+        return grid._fields.unpack(there, grid.lanes(x.size), grid._field_bits), state
 
     def encode(
         self, x: Vector, shared: Any = None, seed: int = 0, state: Any = None, worker: int = 0
@@ -211,14 +244,15 @@ class Coder:
             return encoded
         statistic = None if shared is None else torch.from_numpy(shared)
         memory = None if self._feedback else self._unsent
-        with beside(self._device):
+        with beside(self._device, what=self._what):
             data, after = kernels.encode(self._inner, self._total, statistic, seed, memory, worker)
             crossing = _Fetch(data)
             if self._feedback:
                 state = _Residual.of(self._total - kernels.decode(self._inner, data, x.size))
             elif memory is not None:
                 state = _Residual.of(after)
-        return crossing.get().tobytes(), state
+            sent = crossing.get().tobytes()
+        return sent, state
 
     def deferred(self, state: Any) -> tuple[()]:
         """Return what codes() put off: nothing that the CPU has to do."""
@@ -227,10 +261,10 @@ class Coder:
     def decode_sum(self, sums: Any, n: int, count: Any, shared: Any, seed: int = 0) -> Vector:
         """Return the mean of the vector or a piece, from sums in the CPU's memory."""
         self._inner._check_sums(sums, n, count)
-        with beside(self._device):
+        with beside(self._device, what=self._what):
             workers = _sent(count, self._device) if isinstance(count, np.ndarray) else count
             given = _sent(sums, self._device), n, workers, torch.from_numpy(shared), seed
-            return Vector(self._triton.mean(self._inner, *given))
+            return Vector(self._triton.mean(self._inner, *given), what=self._what)
 
     def _total_of(self, x: Vector) -> torch.Tensor:
         begin = x.begin - self._begin
@@ -240,19 +274,19 @@ class Coder:
 class Decoder:
     """The codec of answers, whose values come to be on a device."""
 
-    def __init__(self, codec: Any, device: torch.device) -> None:
-        self._codec, self._device = codec, device
+    def __init__(self, codec: Any, vector: Vector) -> None:
+        self._codec, self._device, self._what = codec, vector.tensor.device, vector.what
 
     def decode(self, data: bytes, n: int) -> Vector:
         """Return the values of bytes: decoded there, if the codec has kernels, or sent there."""
         from gradplane.torch import triton_codecs
 
         inner = _inner(self._codec)
-        with beside(self._device):
-            if not triton_codecs.has(inner):
-                return Vector(_sent(self._codec.decode(data, n), self._device))
-            given = _sent(np.frombuffer(data, np.uint8), self._device)
-            return Vector(kernels.decode(inner, given, n))
+        with beside(self._device, what=self._what):
+            if triton_codecs.has(inner):
+                given = _sent(np.frombuffer(data, np.uint8), self._device)
+                return Vector(kernels.decode(inner, given, n), what=self._what)
+            return Vector(_sent(self._codec.decode(data, n), self._device), what=self._what)
 
 
 class _Fetch:

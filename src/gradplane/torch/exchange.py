@@ -18,7 +18,8 @@ import numpy as np
 import torch
 
 from gradplane.hosts.reducer import Reducer, Result
-from gradplane.torch.device_vectors import Vector, beside, device_vector
+from gradplane.torch.device_vectors import Vector, beside, device_vector, named
+from gradplane.torch.kernels import DEVICES
 from gradplane.torch.profiled import Ranges, ranges
 
 TYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -88,8 +89,9 @@ class Exchange:
     def _integers(
         self, tensor: torch.Tensor, mean: bool, scattered: bool
     ) -> torch.futures.Future[torch.Tensor]:
-        filled, shown = _future(tensor.device), ranges()
-        values = tensor.detach().to(INTEGERS[tensor.dtype]).contiguous().cpu().numpy()
+        filled, shown, what = _future(tensor.device), ranges(), _what(tensor, None)
+        with named(what):
+            values = tensor.detach().to(INTEGERS[tensor.dtype]).contiguous().cpu().numpy()
 
         def take(answer: Answer[Result]) -> None:
             _close(shown)
@@ -97,10 +99,10 @@ class Exchange:
                 total = torch.from_numpy(answer.result().sum)
                 if mean:
                     total = total.div(self.reducer.workers, rounding_mode="trunc")
-                with torch.no_grad():
+                with named(what), torch.no_grad():
                     filled.set_result(tensor.copy_(total))
             except Exception as error:  # which nobody else would see, and wait() would not end
-                filled.set_exception(_placed(error, tensor, None))
+                filled.set_exception(error)
 
         self.reducer.start(values, None, shown, scattered).add_done_callback(take)
         future: torch.futures.Future[torch.Tensor] = filled
@@ -119,10 +121,12 @@ class Exchange:
         the error of a network that fails, mostly a ReducerError. A CUDA tensor is encoded and
         decoded on its device where the job's codec has kernels (device_vectors.py), else here.
         """
-        values = tensor.detach().to(torch.float32)
-        wrong = (~torch.isfinite(values).all()).to("cpu", torch.float32).reshape(1)
-        if wrong.item():
-            values = torch.zeros_like(values)
+        what = _what(tensor, number)
+        with named(what):
+            values = tensor.detach().to(torch.float32)
+            wrong = (~torch.isfinite(values).all()).to("cpu", torch.float32).reshape(1)
+            if wrong.item():
+                values = torch.zeros_like(values)
         flag = self._maximum(wrong)
         mean, shown = _future(tensor.device), ranges()
 
@@ -132,19 +136,20 @@ class Exchange:
             try:
                 found = _mean_of(answer.result())
             except Exception as error:  # which nobody else would see, and wait() would not end
-                mean.set_exception(_placed(error, tensor, number))
+                mean.set_exception(error)
             else:
                 flag.add_done_callback(lambda done: finish(done, found))
 
         def finish(done: Any, found: torch.Tensor) -> None:
             try:
-                with beside(tensor.device):
+                with beside(tensor.device, what=what):
                     mean.set_result(_filled(tensor, found, factor, done.value()[0], number))
             except Exception as error:  # which nobody else would see, and wait() would not end
-                mean.set_exception(_placed(error, tensor, number))
+                mean.set_exception(error)
 
-        given = device_vector(values, self.reducer)
-        values = values.cpu() if given is None else values
+        with named(what):
+            given = device_vector(values, self.reducer, what)
+            values = values.cpu() if given is None else values
         taken = values.numpy() if given is None else given
         start = self.reducer.start(taken, number, shown, scattered)
         start.add_done_callback(take)
@@ -158,12 +163,12 @@ def _future(device: torch.device) -> Any:
     return torch.futures.Future(devices=[device] if device.type == "cuda" else [])
 
 
-def _placed(error: Exception, tensor: torch.Tensor, number: int | None) -> Exception:
-    """Name the bucket whose work on a device failed: CUDA's own errors name none."""
-    if tensor.device.type == "cpu":
-        return error
+def _what(tensor: torch.Tensor, number: int | None) -> str:
+    """Return how errors name a bucket on a device; "" for one of the CPU's memory."""
+    if tensor.device.type not in DEVICES:
+        return ""
     what = "a tensor" if number is None else f"bucket {number}"
-    return RuntimeError(f"{what} of {tensor.numel()} values on {tensor.device}: {error}")
+    return f"{what} of {tensor.numel()} values on {tensor.device}"
 
 
 def _mean_of(result: Result) -> torch.Tensor:
