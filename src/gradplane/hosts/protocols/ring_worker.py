@@ -227,9 +227,10 @@ class RingWorker:
         n, tensor = reduce.vector.size, reduce.tensor
         message = Message(kind, reduce.ticket, n, tensor, block, bitmap, body)
         if not whole:
+            if not blocks.gets(block, here):
+                return [self._send(message), *self._finished(reduce, now)]
             self.watch(reduce.ticket, "network")
-            done = [] if blocks.gets(block, here) else self._finished(reduce, now)
-            return [self._send(message), *done]
+            return [self._send(message)]
         self.watch(reduce.ticket, "decode")
         sums = decoder_of(self._plan.codec, total).decode(body, total.size)
         return [*self._pass_on(message, reduce), *self._whole(block, sums, reduce, now)]
