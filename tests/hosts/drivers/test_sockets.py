@@ -160,6 +160,18 @@ def test_the_type_of_service_is_the_datagrams(env):
     assert seen == [0x28, 0]
 
 
+def test_a_type_of_service_does_not_change_the_priority_in_the_hosts_queues():
+    with (
+        closing(DatagramSocket(ADDRESS, free_port())) as sender,
+        socket.socket(fileno=os.dup(sender.fileno())) as same,
+    ):
+        priorities = []
+        for tos in (0, 0x28, 0x88, ECN_CAPABLE):
+            sender.send(ADDRESS, free_port(), Payloads.of([b"x"]), tos)
+            priorities.append(same.getsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY))
+    assert priorities == [0, 0, 0, 0]
+
+
 def test_what_the_kernel_refuses_is_counted(env):
     port = free_port()
     env.listen(port, lambda *_: None)

@@ -221,6 +221,8 @@ class DatagramSocket:
     def _set_tos(self, tos: int) -> None:
         if tos != self._tos:
             self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
+            # Linux takes a priority from the mark: 0x28 waits behind all else in pfifo_fast
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 0)
             self._tos = tos
             if tos & ECN_MARKED and self._marks is None:  # who says that he heeds them
                 self._read_marks()
