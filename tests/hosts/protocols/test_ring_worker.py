@@ -137,7 +137,7 @@ def test_the_steps_in_the_workers_order():
     assert sum(len(m.body) for _, m in steps) == 2 * (3 - 1) * 500 * 4
 
 
-@pytest.mark.parametrize("size, pieces", [(1, 1), (350, 1), (351, 2), (10**6, 32)])
+@pytest.mark.parametrize("size, pieces", [(1, 1), (350, 1), (351, 2), (10**6, 16)])
 def test_pieces_of_a_vector_in_the_workers_order(size, pieces):
     plan = RingPlan.of(ring_job(workers=3, sum_order="workers"))
     blocks, parts = plan.cut(size), plan.cut(3 * size, scattered=True)

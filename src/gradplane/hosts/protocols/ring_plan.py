@@ -10,7 +10,7 @@ from gradplane.hosts.config import JobConfig, UnsuitableCodecError
 from gradplane.hosts.protocols.actions import Peer
 from gradplane.hosts.protocols.job_codec import codec_ns, push_codec
 
-_PIECES = 32  # that a vector is cut into in the workers' order, at most
+_PIECES = 16  # that a vector is cut into in the workers' order, at most
 _PIECE = 350  # values of one, at least: float32 in a segment of a stream
 
 
