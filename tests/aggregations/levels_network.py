@@ -51,7 +51,8 @@ class Faults(NamedTuple):
     """How likely what is: that a frame is lost, arrives twice, a timer runs out before that.
 
     restarts: how often a switch loses its state. late: workers begin a reduce at any time. passes:
-    other frames come between the passes of a frame in a switch, which keep their order.
+    other frames come between the passes of a frame in a switch, which keep their order. cuts: that
+    a frame is lost between two of them.
     """
 
     losses: float = 0.0
@@ -60,6 +61,7 @@ class Faults(NamedTuple):
     restarts: int = 0
     late: bool = False
     passes: bool = False
+    cuts: float = 0.0
 
 
 @functools.cache
@@ -218,7 +220,10 @@ class Network:
             for entity in _entities(self._deployed, name, self.epoch)
             if isinstance(entity, finsy.P4TableEntry) and entity.table_id in OF_EPOCHS
         ]
-        shut = [(name, (entity.table_id, dict(entity.match))) for name, entity in opened]
+        gates = [(name, entity) for name, entity in opened if entity.table_id != thc.MEMBERS]
+        shut = [(name, (entity.table_id, dict(entity.match))) for name, entity in gates]
+        members = [(name, entity) for name, entity in opened if entity.table_id == thc.MEMBERS]
+        shut += [(name, thc.shut(entity)) for name, entity in members if name != switch]
         self._random.shuffle(opened)
         self._random.shuffle(shut)
         told = [(w, self.epoch) for w in range(len(self.workers))]
@@ -247,6 +252,8 @@ class Network:
             passes = ((of, isinstance(what, Recirculated)) for of, _, what in self.under_way)
             drawn = next(place for place, each in enumerate(passes) if each == (node, True))
         frame = self.under_way.pop(drawn)
+        if recirculated and self._faults.cuts and self._random.random() < self._faults.cuts:
+            return
         chance = 1.0 if recirculated else self._random.random()
         if chance < self._faults.losses:
             return

@@ -195,6 +195,19 @@ def test_sums_are_right_where_frames_meet_between_passes(target: str, leaves: in
         assert sums == {flat.results[0][ticket].sums}
 
 
+@pytest.mark.parametrize("target", ["embedded", "tna"])
+def test_a_sum_is_of_the_same_workers_in_all_passes_when_switches_restart(target: str) -> None:
+    deployed = deployment(8, 4, sum_bits=16, quorums=(1, 1), target=target)
+    for seed in range(25):
+        play(deployed, seed, Faults(losses=0.2, copies=0.2, restarts=3, passes=True)).check()
+
+
+def test_a_sum_is_of_the_same_workers_in_all_passes_when_a_frame_is_lost_between_two() -> None:
+    deployed = deployment(4, 2, sum_bits=16, quorums=(1, 1))
+    for seed in range(10):
+        play(deployed, seed, Faults(copies=0.2, timers=0.02, passes=True, cuts=0.05)).check()
+
+
 def test_a_notice_in_the_place_of_a_result_that_was_being_collected_has_its_path() -> None:
     network = Network(deployment(4, 2, target="tna"))
     root = network.switches["s3"]

@@ -203,8 +203,10 @@ class Controller:
         """Let none of a job's packets in until it is installed again; no error if it is absent.
 
         So none of its slots gets packets of the old epoch after those of the new one."""
-        tables = thc.gates(self._connection.schema)
-        await self._connection.remove(await self._entries(number, tables))
+        gates = await self._entries(number, thc.gates(self._connection.schema))
+        members = [entry for entry in gates if entry.table_id == thc.MEMBERS]
+        await self._connection.remove(entry for entry in gates if entry.table_id != thc.MEMBERS)
+        await self._connection.put(map(thc.shut, members))
 
     async def counters(self) -> Counters:
         """Return all counters that are not 0: name, index, then {"packets": ..., "bytes": ...}."""

@@ -323,6 +323,16 @@ def gates(schema: finsy.P4Schema) -> list[str]:
     return [MEMBERS, PARENTS] if has_parents(schema) else [MEMBERS]
 
 
+def shut(member: finsy.P4TableEntry) -> finsy.P4TableEntry:
+    """Return this entry of `members` so that it lets nothing in, and a packet between two passes
+    through the rest of them: cut there, it would be in some of its sums and not in others."""
+    assert isinstance(member.action, finsy.Action)
+    args = {**member.action.args, "slots": 0}
+    return finsy.P4TableEntry(
+        MEMBERS, match=member.match, action=finsy.Action(member.action.name, **args)
+    )
+
+
 def job_tables(schema: finsy.P4Schema) -> list[str]:
     """Return the tables with entries of jobs, gates first: a removed job is shut out at once."""
     ways = [name for name in (UPLINKS, SERVERS, ANSWERS) if _has(schema, name)]

@@ -75,7 +75,8 @@ header recirculation_t {
     bit<1>  complete;       // every pass so far was closed when read
     bit<1>  collecting;     // only reads: some passes were read before they closed
     bit<1>  closing;        // collecting, and has closed the last pass
-    bit<12> unused;
+    bit<1>  counted;        // the sender is in the sums of the pass before
+    bit<11> unused;
 }
 
 struct headers_t {
@@ -142,6 +143,7 @@ struct metadata_t {
     bit<1>  closing;        // this packet closed the cell (collecting: the last pass)
     bit<1>  complete;
     bit<1>  collecting;
+    bit<1>  counted;
     bit<1>  duplicate;
     bit<4>  event;
 #ifdef ECN_THRESHOLD
@@ -412,10 +414,12 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             meta.complete = hdr.recirculation.complete;
             meta.collecting = hdr.recirculation.collecting;
             meta.closing = hdr.recirculation.closing;
+            meta.counted = hdr.recirculation.counted;
             meta.local = 1;
         } else {
             port_in.count((bit<32>) standard_metadata.ingress_port);
             meta.complete = 1;
+            meta.counted = 1;
             if (hdr.agg.isValid()) {
                 if (hdr.path.isValid()) {
                     hash(check, HashAlgorithm.csum16, 16w0,
@@ -443,6 +447,9 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
         if (meta.local == 1 && hdr.agg.isValid()) {
             members.apply();
+            if (hdr.recirculation.isValid()) {
+                meta.epoch = hdr.agg.epoch;     // what the first pass let in, all passes take
+            }
             if (meta.member == 0 && hdr.path.isValid()) {
                 parents.apply();
             }
@@ -509,7 +516,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 }
             } else if (!hdr.recirculation.isValid() && hdr.agg.pass != 0) {
                 meta.event = EVENT_SPOOFED_PASS;
-            } else if (hdr.agg.slot >= meta.slots) {
+            } else if (!hdr.recirculation.isValid() && hdr.agg.slot >= meta.slots) {
                 meta.event = EVENT_BAD_SLOT;
             } else if (standard_metadata.parser_error != error.NoError) {
                 meta.event = EVENT_BAD_FORMAT;
@@ -674,8 +681,10 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                             meta.duplicate = 1;
                         }
                     }
-                    if (meta.collecting == 1) {
-                        meta.update = UPDATE_NONE;      // its codes are overwritten
+                    // Collected codes are overwritten. A sender that an earlier pass left out stays out:
+                    // a packet that was counted there may have been lost before it came here.
+                    if (meta.collecting == 1 || meta.counted == 0) {
+                        meta.update = UPDATE_NONE;
                     }
                     if (meta.update != UPDATE_NONE) {
                         meta.bitmap = meta.bitmap | meta.bit_of_worker;
@@ -695,6 +704,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                         }
                     }
                     meta.complete = meta.complete & meta.closed;
+                    meta.counted = (bit<1>) ((meta.bitmap & meta.bit_of_worker) != 0);
 #ifdef ECN_THRESHOLD
                     if (hdr.agg.pass == PASSES - 1) {
                         ecn_t earlier = 0;
@@ -787,6 +797,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             hdr.recirculation.complete = meta.complete;
             hdr.recirculation.collecting = meta.collecting;
             hdr.recirculation.closing = meta.collecting & meta.closing;
+            hdr.recirculation.counted = meta.counted;
             hdr.recirculation.unused = 0;
             standard_metadata.egress_spec = RECIRCULATION_PORT;
 #ifdef HAS_CABLE

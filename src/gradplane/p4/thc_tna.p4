@@ -417,15 +417,11 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         const default_action = refuse(EVENT_SPOOFED_PASS);
         const entries = {
             (0, _, _, 0, 0, _, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_SLOT);
-            (1, _, _, _, 0, _, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_SLOT);
-            (1, 0, 0, _, _, 0, PAYLOAD_TYPE, _, _, _, _, _, _, _) : of_pass(CODES);
-            (1, 1, 0, _, _, 0, PAYLOAD_TYPE, _, _, _, _, _, _, _) : of_pass(COLLECT);
+            // What the first pass let in, all passes take, in whatever epoch the job is by then.
+            (1, 0, 0, _, _, _, PAYLOAD_TYPE, _, _, _, _, _, _, _) : of_pass(CODES);
+            (1, 1, 0, _, _, _, PAYLOAD_TYPE, _, _, _, _, _, _, _) : of_pass(COLLECT);
 #ifdef NODE
-            (1, 1, 0, _, _, 0, TYPE_SUMS, _, _, _, _, _, _, _) : of_pass(COLLECT);
-#endif
-            (1, _, 0, _, _, _, PAYLOAD_TYPE, _, _, _, _, _, _, _) : refuse(EVENT_OTHER_EPOCH);
-#ifdef NODE
-            (1, _, 0, _, _, _, TYPE_SUMS, _, _, _, _, _, _, _) : refuse(EVENT_OTHER_EPOCH);
+            (1, 1, 0, _, _, _, TYPE_SUMS, _, _, _, _, _, _, _) : of_pass(COLLECT);
 #endif
             (1, _, _, _, _, _, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_FORMAT);
             REQUEST(PAYLOAD_TYPE, 0, OWN_FLAGS, _, _, WITH_PAYLOAD) : of_pass(CODES);
