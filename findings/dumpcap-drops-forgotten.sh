@@ -3,8 +3,8 @@
 #
 # Versions:  Wireshark 4.0.17 (tshark, wireshark-common; Debian 12), Linux 6.18.44; needs root, makes its own network
 #            namespace.
-# Expected:  What a capture dropped stays with it through Wireshark's own tools, and capinfos, which "provides
-#            information about capture files", says it.
+# Expected:  What a capture dropped stays with it through Wireshark's own tools, and capinfos, which prints
+#            "information about capture files", says it.
 # Seen:      dumpcap writes the number into the last block of its file (interface statistics, isb_ifdrop). capinfos
 #            says "Number of stat entries = 1" and no more. Each tool that writes a new file leaves the block out, even
 #            if it changes nothing; the counts of single packets (epb_dropcount), which dumpcap does not write, stay.

@@ -9,7 +9,7 @@
 #            lost_percent 0. With the same loss a second earlier, and the last quarter arriving, it is 50 %.
 # Matters:   A link that fails, a queue or policer that fills up towards the end, a switch that restarts: the loss rate
 #            of the report is too low by all of the last burst. Compute it from the packets of sum_sent and sum_received.
-# Source:    iperf3's manual page ("UDP ... packet loss"); its JSON output.
+# Source:    iperf3's manual page (--udp, --json).
 set -euo pipefail
 command -v iperf3 >/dev/null || { echo "needs Debian's package iperf3"; exit 2; }
 [[ ${1:-} == inside ]] || {

@@ -9,7 +9,7 @@
 #            which is left out, so that jit changes the value.
 # Matters:   A gradient of small values (float16 scaled back, late layers) has no nonzero elements for a sparsifier in JAX
 #            and all of them in torch; error feedback that waits for small values to add up waits for ever.
-# Source:    JAX's page "Sharp bits" (subnormals are flushed on most back ends).
+# Source:    IEEE 754 on subnormal numbers; the array API standard, which leaves them open (its issue 339).
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -31,7 +31,8 @@ integers = np.arange(100_000, dtype=np.int32) ** 2
 print("int32, changed:", np.count_nonzero(through(integers) != integers))
 x = np.sin(np.arange(100_000), dtype=np.float32)
 error = np.abs(through(x) - x)
-print(f"float32, changed: {np.mean(error > 0):.2f} of the values, up to {error.max() / np.spacing(np.float32(1)):.0f} last bits of 1")
+bits = error.max() / np.spacing(np.float32(1))
+print(f"float32, changed: {np.mean(error > 0):.2f} of the values, up to {bits:.0f} last bits of 1")
 x[3] = 1e10
 print("beside 1e10:", *(f"{before:.3f} is {after:.3f}," for before, after in zip(x[4:7], through(x)[4:7], strict=True)))
 x[3] = np.nan

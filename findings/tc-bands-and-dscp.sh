@@ -5,7 +5,7 @@
 # Expected:  A packet that is marked for expedited forwarding (DSCP EF, ToS 0xb8) or network control (CS6) goes before
 #            best effort, and assured forwarding is not worse than no marking; IPv6's traffic class means the same.
 # Seen:      On a queue that builds up, best effort, CS1 (scavenger), EF, CS6 and CS7 leave in the order they came, AF11 and
-#            AF41 last of all. Three bits of the old ToS decide, which are DSCP's lower ones (0x08 in AF11 and AF41 was
+#            AF41 last of all. The bits of the old ToS decide, which are DSCP's lower ones (0x08 in AF11 and AF41 was
 #            "maximize throughput"). Of IPv6 nothing decides: all leave in order. (prio has the same map as default.)
 # Matters:   Gradients marked AF41 to be preferred wait behind all else, acknowledgements marked EF gain nothing, and a
 #            comparison of IPv4 and IPv6 measures this. Set SO_PRIORITY, or classify with filters.
