@@ -52,18 +52,18 @@ import sys
 
 with socket.socket(socket.AF_INET if sys.argv[1] == "4" else socket.AF_INET6, socket.SOCK_DGRAM) as receiver:
     receiver.bind(("", 9000))
-    receiver.settimeout(3)
+    receiver.settimeout(10)
     print("ready", flush=True)
     names = [receiver.recv(2000).decode().strip() for _ in range(15)]
 print(f"IPv{sys.argv[1]}:", *(name for name in names if name != "before"))
 PY
 for version in 4 6; do
-  far python3 "$work/receive.py" $version >"$work/received" &
+  far python3 "$work/receive.py" $version >"$work/received$version" &
   receiver=$!
-  until grep -q ready "$work/received"; do sleep 0.1; done
+  until [[ -s $work/received$version ]]; do sleep 0.1; done
   python3 "$work/send.py" $version
   wait $receiver
-  grep IPv "$work/received"
+  grep IPv "$work/received$version"
 done | tee "$work/seen"
 diff - "$work/seen" <<'TXT' && echo "as described"
 IPv4: none CS1 EF CS6 CS7 AF11 AF41
