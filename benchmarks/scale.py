@@ -30,7 +30,7 @@ from gradplane.controller.blocking import configure
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import load_deployment
 from gradplane.hosts.protocols.job_codec import reduce_seed, summed_codec
-from gradplane.hosts.protocols.switch_packets import SwitchPackets
+from gradplane.hosts.protocols.switch_packets import SwitchPackets, indices_size
 from gradplane.hosts.training import datasets, models
 from gradplane.hosts.wire import aggregation
 from gradplane.switch.runtime.packet_buffers import pack
@@ -160,7 +160,8 @@ def _packets(deployment: Deployment, first: int) -> dict[str, list[tuple[int, by
         maker = SwitchPackets(job, worker, None)  # type: ignore[arg-type]
         source = frames.Address(host.mac, host.ip, job.addresses.worker_addresses[worker][1])
         to = frames.Address(network.arp[ip_port[0]], *ip_port)
-        payloads = maker.indices(first, codes, 0x3F800000)
+        payloads = np.empty((slots, indices_size(job.transport)), np.uint8)
+        maker.indices(first, codes, 0x3F800000, payloads)
         sent = [(port, frames.build(source, to, each.tobytes(), 0)) for each in payloads]
         found.setdefault(switch, []).append(sent)
     return {

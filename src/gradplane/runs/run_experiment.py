@@ -39,6 +39,7 @@ from gradplane.runs.records.summary import (
     outcome,
     switch_counters,
 )
+from gradplane.switch.garbage_pause import collections_paused
 from gradplane.topologies.description import Topology
 from gradplane.topologies.network import NETWORKS, Network, Restarts
 from gradplane.topologies.topology_errors import NetworkError
@@ -367,7 +368,7 @@ def _train(task: _Task, title: str, forks: Forks | None) -> dict[str, Any]:
         net = stack.enter_context(_network(task, forks))
         setups = installed_setups(deployment, net.topology)
         for name, setup in setups.items():
-            with _about_switch(name):
+            with _about_switch(name), collections_paused():
                 configure(net.switch_addresses[name], pipelines[name], setup, target)
         if task.cli:
             net.cli()

@@ -150,7 +150,7 @@ class SimEnvironment:
 def _is_plain(value: Any) -> bool:
     """Whether a value would be the same after it was written as JSON and read again."""
     if type(value) is list:
-        return all(map(_is_plain, value))
+        return set(map(type, value)) <= _SAME or all(map(_is_plain, value))
     if type(value) is dict:
         return all(type(key) is str and _is_plain(item) for key, item in value.items())
     return type(value) in _SAME

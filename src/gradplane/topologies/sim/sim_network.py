@@ -17,6 +17,7 @@ from typing import Any
 from gradplane._suggestions import quoted
 from gradplane.hosts.config import HostConfig
 from gradplane.hosts.drivers.host import Host
+from gradplane.switch.garbage_pause import collections_paused
 from gradplane.topologies.description import Link, Topology
 from gradplane.topologies.network import (
     AskedFor,
@@ -126,7 +127,8 @@ class SimNetwork:
         check_hosts(self.topology, hosts)
         origin = self._fabric.events.now
         until = None if deadline is None else origin + round(deadline * NS)
-        self._programs = [self._program(config, on_record, origin) for config in hosts]
+        with collections_paused():
+            self._programs = [self._program(config, on_record, origin) for config in hosts]
         try:
             self._fabric.set_receivers(_receivers(self._programs), origin)
             for program in self._programs:
