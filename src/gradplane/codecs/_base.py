@@ -314,10 +314,8 @@ class Codec(ABC):
 
     def _decode_codes(self, codes: Codes, n: int, shared: Floats | None, seed: int = 0) -> Floats:
         """Return the vector that one worker's codes, as codes() returns them, stand for."""
-        from gradplane.codecs._quantise import look_up
-
-        values = look_up(codes, np.array(self.table, np.min_scalar_type(self.table[-1])))
-        return self.decode_sum(values, n, 1, shared, seed)
+        table = np.array(self.table, np.min_scalar_type(self.table[-1]))
+        return self.decode_sum(table.take(codes), n, 1, shared, seed)
 
     def _codes(self, x: Floats, context: Context) -> tuple[Codes, State]:
         """Return codes() of a vector that was checked; `context` as for `_encode`."""
