@@ -53,6 +53,19 @@ CASES = {
         PACKET,
         "crashed",
     ),
+    "next of a stack as an argument of a sub-parser": (
+        {
+            "types": STACK["types"]
+            + """ parser Sub(packet_in p, out n_t n) {
+                state start { p.extract(n); transition accept; } }""",
+            "headers": STACK["headers"],
+            "parser_locals": "Sub() sub;",
+            "parser": "pkt.extract(h.a); sub.apply(pkt, h.st.next); transition accept;",
+            "ingress": f"{SENDS} h.a.z = h.st[0].v;",
+        },
+        bytes([KIND, X, Y, 9, 9, 9, 9]),
+        "crashed",
+    ),
     "isValid() of a union in a stack": (
         {**UNIONS, "ingress": f"{SENDS} h.a.z = h.us[1].isValid() ? 8w1 : 8w2;"},
         bytes([KIND, X, Y, 2, 9, 9, 9]),
