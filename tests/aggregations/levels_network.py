@@ -209,10 +209,15 @@ class Network:
         return True
 
     def lose_state(self, switch: str) -> None:
-        """Empty a switch, and let the controller give the job its next epoch: all switches shut it
-        out, an entry at a time, and then let it in again."""
+        """Empty a switch, of what is between two passes, too, and let the controller give the job
+        its next epoch: all switches shut it out, an entry at a time, and then let it in again."""
         self.restarts += 1
         self.epoch += 1
+        inside = (
+            (node == switch, isinstance(what, Recirculated)) for node, _, what in self.under_way
+        )
+        lost = [each == (True, True) for each in inside]
+        self.under_way = [each for each, gone in zip(self.under_way, lost, strict=True) if not gone]
         _forget(self.switches[switch], _program(self._deployed, switch)[1])
         opened = [
             (name, entity)
