@@ -213,11 +213,11 @@ class Network:
         its next epoch: all switches shut it out, an entry at a time, and then let it in again."""
         self.restarts += 1
         self.epoch += 1
-        inside = (
-            (node == switch, isinstance(what, Recirculated)) for node, _, what in self.under_way
-        )
-        lost = [each == (True, True) for each in inside]
-        self.under_way = [each for each, gone in zip(self.under_way, lost, strict=True) if not gone]
+        self.under_way = [
+            (node, port, frame)
+            for node, port, frame in self.under_way
+            if node != switch or not isinstance(frame, Recirculated)
+        ]
         _forget(self.switches[switch], _program(self._deployed, switch)[1])
         opened = [
             (name, entity)
