@@ -25,11 +25,13 @@ def network(config=None, **star):
 
 
 def train(pcap, *jobs):
-    """Train the jobs on one network one after the other; return records and link counters of
-    each."""
+    """Train the jobs on one network one after the other, each with its number as the folder of its
+    captures in `pcap`; return records and link counters of each."""
     found = []
-    for current in jobs:
-        with network(switch_config(pcap=pcap)) as net:
+    for number, current in enumerate(jobs):
+        folder = pcap / str(number)
+        folder.mkdir()
+        with network(switch_config(pcap=folder)) as net:
             set_up(net, current)
             found.append((run(net, current), net.link_counters()))
     return found
