@@ -131,7 +131,7 @@ def test_a_link_whose_headers_are_not_known_is_refused_with_a_way_out(tmp_path: 
 
 
 def dropping(order: str, by_packets: tuple[int, ...], by_interface: tuple[int, ...]) -> bytes:
-    """A capture of one interface, with packets' counts of drops and the interface's statistics."""
+    """Return a capture of one interface; its packets and its statistics count drops."""
     text = block(order, 0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1))
     text += block(order, 1, struct.pack(order + "HHI", 1, 0, 65535))
     for count in by_packets:
@@ -159,7 +159,7 @@ def test_a_capture_that_dropped_packets_is_not_taken_for_whole(
     path = tmp_path / "x.pcapng"
     path.write_bytes(text)
     list(read_capture(path))
-    told = f"{path}: {dropped} packets are not in it, as they were dropped while it was captured"
+    told = f"{path}: the capture lacks {dropped} packets, which were dropped while it was made"
     assert [line.partition(";")[0] for line in caplog.messages] == [told] * (dropped > 0)
 
 

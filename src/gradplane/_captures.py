@@ -27,8 +27,8 @@ _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET = 0x0A0D0D0A, 1, 2, 3
 _BYTE_ORDER = 0x1A2B3C4D
 _STATISTICS = 5
 _RESOLUTION, _OFFSET = 9, 14  # options of an interface
-_DROPPED = {_PACKET: (4,), _STATISTICS: (5, 7)}  # options: since the last packet; by whom, in all
-_UNKNOWN = 0xFFFF  # drops of an old packet
+_DROPPED = {_PACKET: (4,), _STATISTICS: (5, 7)}  # options that count drops
+_UNKNOWN = 0xFFFF  # an old packet's count of drops
 _BEGINS = ("neither pcap nor pcapng begins like this", "the file is empty")
 _MOST = 1 << 26  # bytes of a block or packet; more is damage
 _SECOND = 1_000_000_000
@@ -51,8 +51,8 @@ class Captured:
 def read_capture(path: str | Path, link_type: int | None = None) -> Iterator[Captured]:
     """Yield the packets of a capture in the file's order, as they are read.
 
-    link_type: the only one that is accepted, with whole packets. A warning says how many packets
-    were dropped while it was captured, where it counts them. Raises CaptureError."""
+    link_type: the only one that is accepted, with whole packets. Where the capture counts packets
+    that were dropped while it was made, a warning says how many. Raises CaptureError."""
     dropped: Counter[int] = Counter()
     try:
         with open(path, "rb") as file:
@@ -71,8 +71,9 @@ def read_capture(path: str | Path, link_type: int | None = None) -> Iterator[Cap
         raise CaptureError(f"{path}: {error}") from None
     if dropped.total():
         log.warning(
-            "%s: %d packets are not in it, as they were dropped while it was captured; beside the"
-            " capture of another place they look lost there: give dumpcap a larger buffer (-B)",
+            "%s: the capture lacks %d packets, which were dropped while it was made; compared with"
+            " that of another place they look lost: capture again with a larger buffer (dumpcap"
+            " -B)",
             path, dropped.total(),
         )  # fmt: skip
 
@@ -205,7 +206,7 @@ class _Interface:
 class _Blocks:
     """The blocks of a pcapng file, whose first four bytes were read.
 
-    dropped: is told how many packets were dropped at each interface, by its number in the file."""
+    dropped: counts the packets dropped at each interface, by its number in the file."""
 
     def __init__(self, file: BinaryIO, dropped: Counter[int]) -> None:
         self._file = file
@@ -277,7 +278,8 @@ class _Blocks:
         return Captured(interface.time(high, low), data, size, interface.link_type)
 
     def _drops(self, kind: int, options: bytes) -> int:
-        """Return the sum of the options of a kind of block that count drops."""
+        """Return the drops that a block's options count: a packet's since the packet before it, an
+        interface's since the start."""
         return sum(
             self._unpack("Q", value)[0]
             for code, value in self._options(options)
@@ -285,7 +287,7 @@ class _Blocks:
         )
 
     def _statistics(self, body: bytes) -> None:
-        """Take what an interface dropped since its capture began, which packets may say in part."""
+        """Note an interface's drops since the capture began; its packets may have counted some."""
         number = self._earlier + self._unpack("I", body[:4])[0]
         self._dropped[number] = max(self._dropped[number], self._drops(_STATISTICS, body[12:]))
 

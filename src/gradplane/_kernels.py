@@ -14,7 +14,7 @@ from typing import Any, overload
 
 
 class Waiting:
-    """What Numba makes when a kernel needs it: a compiled function, or an operation for some."""
+    """An object that Numba makes when a kernel needs it: a compiled function, or an operation."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make

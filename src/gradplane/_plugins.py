@@ -402,7 +402,7 @@ def returned(what: str, method: str, found: Any, right: bool, expected: str) -> 
 
 
 Doors = Mapping[str, tuple[Callable[[Any], bool], str]]
-"""By method: a test of what it returned, and the words for what is expected."""
+"""A test of each method's result, and the words for what is expected."""
 
 
 def watch(what: str, kind: type[Any], doors: Doors) -> None:

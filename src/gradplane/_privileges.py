@@ -1,4 +1,4 @@
-"""What this process may do: Linux splits root's rights into capabilities.
+"""The rights of this process: Linux splits root's rights into capabilities.
 
 Root in a container has few of them, and is told how to start the container; others are told to
 become root.

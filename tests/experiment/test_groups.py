@@ -181,8 +181,8 @@ def test_a_ring_over_groups_may_be_larger_than_a_ring(tmp_path: Path) -> None:
         (job(RING, "[[0, 1], [[2], [3, 4]]]"), 5, "groups: expected"),
         (job(RING, "[2, 1]"), 5, "groups = [2, 1]: two groups or more: leave it out for one"),
         (job(RING, "[2, 3]"), 5, "groups = [2, 3] of 5 workers: a group has at least one"),
-        (job(RING, "2") + "rings = true\n", 6, 'rings is of aggregation = "ps" with groups'),
-        (f"[[job]]\n{TREE}rings = true\n", 4, 'rings is of aggregation = "ps" with groups'),
+        (job(RING, "2") + "rings = true\n", 6, 'rings applies to aggregation = "ps" with groups'),
+        (f"[[job]]\n{TREE}rings = true\n", 4, 'rings applies to aggregation = "ps" with groups'),
         (
             job(TREE, "2") + "rings = true\n",
             1,
@@ -245,7 +245,7 @@ def test_a_ring_over_groups_may_be_larger_than_a_ring(tmp_path: Path) -> None:
         (
             f'[[job]]\n{TREE}between = "float16"\n',
             4,
-            'between is of aggregation = "ps" with groups: leave it out',
+            'between applies to aggregation = "ps" with groups only: leave it out',
         ),
         (
             job(TREE, "2") + 'between = "thc"\n',

@@ -93,7 +93,7 @@ def test_each_worker_may_need_only_its_part(scheme, order, less):
     server and a switch answer with a part."""
 
     def reduced(scattered):
-        """Return of each rank its first mean, and the bytes that it got for all of them."""
+        """Return each rank's first mean, and the bytes that it got for all means."""
 
         def program(reducer):
             x = np.arange(3000, dtype=np.float32).reshape(3, 1000) % 7 * (reducer.rank + 1)
@@ -429,7 +429,7 @@ def test_a_state_of_others_is_refused():
     together(job, other)
 
     def of_another_job(reducer):
-        with pytest.raises(ReducerError, match="the state is of another job:\n"):
+        with pytest.raises(ReducerError, match="the state belongs to another job:\n"):
             reducer.load_state_dict(first | second)
 
     together(loopback_job("switch", 2, seed=7), of_another_job)

@@ -284,7 +284,7 @@ REFUSED = {
     "an order without a ring": (
         'aggregation = "ring"',
         'aggregation = "ps"\nsum_order = "workers"',
-        'sum_order is of aggregation = "ring", or of rings: leave it out',
+        'sum_order applies to aggregation = "ring" and to rings only: leave it out',
     ),
     "a sum in several switches": (
         'aggregation = "ring"',

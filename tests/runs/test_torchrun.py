@@ -241,7 +241,7 @@ with Reducer(HostConfig.from_json(path.read_text())) as reducer:
 
 
 def test_a_rings_sums_are_in_the_order_of_the_ranks(experiment, tmp_path):
-    """With losses, and unless the experiment says otherwise; also in the replay."""
+    """The order holds with losses and in the replay; the experiment may ask for another."""
     script = tmp_path / "orders.py"
     script.write_text(ORDERS)
     settings = [*RING, "topology.workers=4"]

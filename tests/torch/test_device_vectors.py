@@ -498,8 +498,8 @@ os._exit(0)
 
 @pytest.mark.parametrize("method", ["encode", "decode"])
 def test_an_error_on_a_device_names_its_bucket(tmp_path, method):
-    """The smaller one, though the other is waited for first, by the number of its error feedback,
-    as in the records. (Interpreted: the CPU is the device.)"""
+    """The smaller bucket fails, though the other is waited for first. Its number is that of its
+    error feedback, as in the records. (Kernels are interpreted: the CPU is the device.)"""
     mxfp = ("mxfp", {"element": "e2m1"})
     changes = {"codec": mxfp, "pull_codec": mxfp, "error_feedback": False}
     job = loopback_job("ps", 2, **changes)

@@ -64,7 +64,7 @@ _DOORS: _plugins.Doors = {
     "defines": (lambda found: isinstance(found, dict), "a table of macros"),
     "replay": (callable, "a function"),
 }
-"""What the methods of a user's scheme return."""
+"""Checks of the results of a user's scheme, by method."""
 
 
 def names() -> list[str]:

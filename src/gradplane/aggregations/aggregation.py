@@ -231,11 +231,12 @@ class Aggregation(ABC):
         if job.groups is not None and not self.takes_groups:
             yield "groups", f'groups with {what}: they are of "ring" and "ps"'
         if job.between is not None and (job.groups is None or not self.group_servers):
-            yield "between", 'between is of aggregation = "ps" with groups: leave it out'
+            yield "between", 'between applies to aggregation = "ps" with groups only: leave it out'
         if job.rings and (job.groups is None or not self.group_servers):
-            yield "rings", 'rings is of aggregation = "ps" with groups: leave it out'
+            yield "rings", 'rings applies to aggregation = "ps" with groups only: leave it out'
         if job.sum_order is not None and not self.has_rings(job):
-            yield "sum_order", 'sum_order is of aggregation = "ring", or of rings: leave it out'
+            of_rings = 'applies to aggregation = "ring" and to rings only'
+            yield "sum_order", f"sum_order {of_rings}: leave it out"
         if not (self.has_levels and len(placed.switches) > 1):
             of_levels = "of switches that sum a job in levels, and here they do not"
             if job.quorums is not None and (job.groups is None or not self.group_servers):

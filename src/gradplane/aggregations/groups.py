@@ -17,7 +17,7 @@ from gradplane.topologies.description import HostNode, Topology
 from gradplane.topologies.topology_errors import TopologyError
 
 RACKS = "racks"
-"""As a job's `groups`, or the first of several divisions: the workers of each rack."""
+"""The value of a job's `groups`, or of its first level, that makes each rack's workers a group."""
 
 
 def groups_of(job: AskedJob, members: Sequence[HostNode], network: Topology) -> Group:

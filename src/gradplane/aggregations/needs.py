@@ -1,4 +1,4 @@
-"""What schemes need from the rooms above, as Protocols: a job's keys, and what was recorded.
+"""The Protocols that schemes need from the rooms above: a job's keys, and recorded outcomes.
 
 `experiment.schema.Job` is an `AskedJob`; `runs.replayer` has the outcomes and the network.
 """
@@ -121,11 +121,11 @@ class Outcomes(Protocol):
 
     @property
     def stats(self) -> Mapping[int, int]:
-        """By ticket: the bitmap of the workers in a server's maximum."""
+        """The bitmap of the workers in a server's maximum, by ticket."""
 
     @property
     def pushes(self) -> Mapping[int, int]:
-        """By ticket: the bitmap of the workers in a server's mean."""
+        """The bitmap of the workers in a server's mean, by ticket."""
 
 
 class Network(Protocol):

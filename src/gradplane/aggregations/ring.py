@@ -39,7 +39,7 @@ class RingScheme(Aggregation):
     instead = 'aggregation = "switch" or "ps"'
 
     def has_rings(self, job: AskedJob) -> bool:
-        """Return True: all values are."""
+        """Return True: all values are added round rings."""
         return True
 
     def takes_tensors(self, codec: Codec) -> bool:
@@ -75,8 +75,8 @@ class RingScheme(Aggregation):
 
 
 def _block(places: int, config: JobConfig, values: int) -> int:
-    """Return the bytes that each host of a ring has under way: a block, or, where all start at one
-    place, those that follow each other."""
+    """Return the bytes that each host of a ring sends at once: a block, or, where all blocks start
+    at one place and follow each other, all of them."""
     together = places if config.sum_order == "rotated" else 1
     return -(-push_codec(config).most_bytes(values) // together)
 

@@ -81,7 +81,7 @@ def bench(
         ),
     ] = None,
     profile: Annotated[
-        Path | None, option("FILE.toml", "Of one codec: for `gradplane plan`")
+        Path | None, option("FILE.toml", "Write one codec's file for `gradplane plan`")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -203,7 +203,7 @@ def advise(
     error: Annotated[
         float, option("X", "Most of the energy that ten rounds may miss", min=0, max=1)
     ] = 0.1,
-    momentum: Annotated[float, option("M", "Of the training", min=0, max=0.999)] = 0.9,
+    momentum: Annotated[float, option("M", "The training's momentum", min=0, max=0.999)] = 0.9,
     seed: Annotated[int, typer.Option(metavar="N", min=0)] = 1,
     as_json: AsJson = False,
 ) -> None:

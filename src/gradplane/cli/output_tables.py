@@ -1,4 +1,4 @@
-"""What the commands print: tables that fit 80 columns, and a run folder's records as CSV."""
+"""The output of commands: tables that fit 80 columns, and a run folder's records as CSV."""
 
 from __future__ import annotations
 

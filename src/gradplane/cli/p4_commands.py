@@ -157,7 +157,7 @@ def tests(
         int, option("N", "The most packets of a test", "--max-packets", min=1)
     ] = 3,
     seconds: Annotated[float, option("N", "End after so much processor time", min=0)] = 180.0,
-    seed: Annotated[int, option("N", "Of bytes that decide nothing; 0: they are zero", min=0)] = 0,
+    seed: Annotated[int, option("N", "Seed of bytes that decide nothing; 0: zeros", min=0)] = 0,
     json: Annotated[bool, typer.Option("--json", help="The report as JSON")] = False,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
@@ -245,8 +245,8 @@ def view(
         bool, typer.Option("--step", help="Serve the page, to send packets and step through them")
     ] = False,
     commands: Annotated[list[Path], option("FILE", "With --step: for the tables, as BMv2's")] = [],  # noqa: B006
-    device_id: Annotated[int, option("N", "Of the switch, with --at")] = 0,
-    port: Annotated[int, option("N", "Of a page that is served")] = 0,
+    device_id: Annotated[int, option("N", "The switch's, with --at")] = 0,
+    port: Annotated[int, option("N", "The served page's port")] = 0,
 ) -> None:
     """Draw a program: its parsers' states, its tables and conditions, a packet's path; beside its
     source."""
@@ -509,7 +509,9 @@ def diff(
     ] = None,
     packets: Annotated[int, typer.Option(metavar="N", min=1)] = 200,
     seed: Annotated[int, typer.Option(metavar="N", min=0)] = 0,
-    compiler: Annotated[str, option("NAME", "Of bmv2's JSON: gradplane or p4c")] = "gradplane",
+    compiler: Annotated[
+        str, option("NAME", "Compiles bmv2's JSON: gradplane or p4c")
+    ] = "gradplane",
     operations: Annotated[int, option("N", "A controller's, random, among packets", min=0)] = 0,
     script: Annotated[
         Path | None, option("FILE", "Operations of a controller, and packets")

@@ -55,7 +55,7 @@ def cli(
     thrift_port: Annotated[
         int | None, option("N", "The switch's --thrift-port, instead of --at", min=1)
     ] = None,
-    thrift_ip: Annotated[str, option("IP", "Of --thrift-port")] = "127.0.0.1",
+    thrift_ip: Annotated[str, option("IP", "The address of --thrift-port")] = "127.0.0.1",
     cacert: Cacert = None,
     cert: Cert = None,
     key: Key = None,

@@ -101,7 +101,7 @@ def get(name: str, **params: Any) -> Codec:
     return codec
 
 
-_OTHER_NAMES = {  # what papers and PyTorch say
+_OTHER_NAMES = {  # in papers and PyTorch
     "3lc": "threelc",
     "bf16": "bfloat16",
     "fp16": "float16",
@@ -114,12 +114,12 @@ _OTHER_NAMES = {  # what papers and PyTorch say
     "zero++": "zeropp",
 }
 _METHODS = {"max_size": ("n",), "_encode": ("x", "context"), "_decode": ("data", "n")}
-"""What a codec writes at least, with the arguments of each."""
+"""The methods that every codec has to define, with the arguments of each."""
 _CHECKING = {"local": "state", "encode": "context", "decode": "n", "codes": "context"}
 """The methods that check their arguments and call the one with an underscore, with what it takes
 behind the vector or the data."""
 _SUMMED = ("table", "sum_bits", "partitions", "_codes", "decode_sum")
-"""What a codec whose codes may be summed has."""
+"""The further attributes of a codec whose codes may be summed."""
 
 
 def _check_own(name: str, kind: type[Codec], params: Collection[str]) -> None:

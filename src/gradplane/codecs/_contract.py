@@ -1,5 +1,5 @@
-"""What every codec keeps to, as checks that can be run on any: `gradplane codecs check` runs them
-on a user's, the tests on all.
+"""The contract of every codec, as checks that can be run on any: `gradplane codecs check` runs
+them on a user's, the tests on all.
 
 A check takes a codec and raises `Broken` with what was found where another thing was expected.
 """
@@ -38,7 +38,7 @@ def encoded(codec: Codec, x: Floats, seed: int = 0, worker: int = 0) -> bytes:
 
 
 def sizes(codec: Codec) -> None:
-    """As many finite float32 come back as went in, from no more bytes than max_size says."""
+    """Check that n finite float32 come back for n, from no more bytes than max_size says."""
     for n in LENGTHS:
         data = encoded(codec, normal(n))
         y = codec.decode(data, n)
@@ -138,7 +138,7 @@ def configuration(codec: Codec) -> None:
 
 
 def feedback(codec: Codec) -> None:
-    """With error feedback all that was given arrives in the end, but for the residual."""
+    """Check that with error feedback all arrives in the end, but for the residual."""
     wrapped, step = ErrorFeedback(codec), 500
     state, received, given = wrapped.start(step), np.zeros(step), np.zeros(step)
     for number, x in enumerate(normal(6 * step).reshape(6, step)):

@@ -44,7 +44,7 @@ class Residual:
 
 @dataclass(frozen=True)
 class Combined:
-    """The state that goes with x + e in the place of x; and the wrapped codec's."""
+    """The state to give with x + e in place of x. inner: the wrapped codec's."""
 
     inner: State
 

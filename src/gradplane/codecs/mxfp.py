@@ -33,7 +33,7 @@ class Element:
 
     @property
     def bias(self) -> int:
-        """What is subtracted from the exponent's field."""
+        """The number that is subtracted from the exponent's field."""
         return (1 << self.exponent - 1) - 1
 
     @property

@@ -91,7 +91,7 @@ def parse_p4info(given: p4i.P4Info | bytes) -> p4i.P4Info:
 
 _SHARED = P4SchemaCache()  # type: ignore[no-untyped-call]
 _RECENT: deque[finsy.P4Schema] = deque(maxlen=8)
-"""Those whose parts _SHARED keeps: it has weak references only."""
+"""The schemas whose parts _SHARED keeps: it has weak references only."""
 
 
 def schema_of(p4info: p4i.P4Info, device_config: bytes | None = None) -> finsy.P4Schema:

@@ -50,7 +50,7 @@ _KEYS = ("index", "pair")
 _EVICTIONS = finsy.P4MulticastGroupEntry(0xFFFF, replicas=[(6, 1)])
 """The multicast group and port of a Tofino 2 by which a packet's copy collects a slot's content."""
 UDP_PORT = 18256
-"""Of aggregation packets; in p4/include/headers.p4, too."""
+"""The port of aggregation packets; in p4/include/headers.p4, too."""
 
 EVENT_NAMES = (
     "accepted",
@@ -89,7 +89,7 @@ SHARED_EVENT_NAMES = (
     "other epoch",
     "passed down",
 )
-"""Those of counter `shared_events`, likewise."""
+"""The names of counter `shared_events`, likewise."""
 EVENTS_PER_JOB = 16
 _FIRST_LOOKUP = {"ThcIngress.block0.lookup0": "ThcIngress.block0.set0"}  # of a program without any
 

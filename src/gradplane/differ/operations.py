@@ -384,7 +384,7 @@ def _actions(entity: Any) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What became of a script. documented: how often each row of the document was met."""
+    """The outcome of a script. documented: how often each row of the document was met."""
 
     operations: int
     documented: Counter[str]

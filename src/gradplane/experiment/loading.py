@@ -350,7 +350,7 @@ _SUBSTITUTES: dict[str, Any] = {
     "traffic": {"source": "h1", "destination": "h2", "rate": "1Mbit"},
     "job": {},
 }
-"""What stands in the place of a table that cannot be read, one of several of its name."""
+"""Stand-ins for a table that cannot be read, one of several of its name."""
 
 
 def _replace(values: dict[str, Any], key: Key) -> None:

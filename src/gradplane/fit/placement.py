@@ -51,7 +51,7 @@ class AskedStage:
 
 
 class _Wrong(Exception):
-    """What is wrong with a pragma."""
+    """An error in a pragma."""
 
 
 def asked_stages(table: ir.Table | None, chip: ChipResources) -> list[AskedStage]:
@@ -166,8 +166,8 @@ class Placement:
 
 
 Need = tuple[list[tuple[LogicalTable, int, Demand]], Demand]
-"""What each table of a group takes of a stage, with its entries there; and the sum, with the memory
-that they share."""
+"""The demand of each table of a group in a stage, with its entries there; and the sum, with the
+memory that they share."""
 
 
 @dataclass(slots=True, eq=False)

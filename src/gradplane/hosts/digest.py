@@ -1,7 +1,7 @@
 """Digests to compare runs by: 16 hex digits, over little-endian bytes.
 
-Records name the function that made theirs. Records of older versions name none: it was SHA-256. It
-makes those of their replay, too, as digests of different functions are never equal.
+Records name the function that made their digests; those of older versions, by SHA-256, name none.
+A replay uses the function of its records, as digests by different functions are never equal.
 """
 
 import hashlib
@@ -15,10 +15,10 @@ import numpy.typing as npt
 import xxhash
 
 FUNCTION = "XXH3-64"
-"""Of new records: XXH3 (xxhash.com) with 64 bits and seed 0, in its canonical form."""
+"""The function of new records: XXH3 (xxhash.com), 64 bits, seed 0, in its canonical form."""
 
 OLDER = "SHA-256"
-"""Of records that name none: its first 8 bytes."""
+"""The function of records that name none; the digest is its first 8 bytes."""
 
 _BEGIN: dict[str, Callable[[], Any]] = {FUNCTION: xxhash.xxh3_64, OLDER: hashlib.sha256}
 FUNCTIONS = tuple(_BEGIN)

@@ -407,12 +407,12 @@ class Reducer:
             raise ReducerError(f"{self._who}: the state cannot be read: {error}") from None
         if coding != self._coding():
             raise ReducerError(
-                f"{self._who}: the state is of another job:\n{coding}\n"
+                f"{self._who}: the state belongs to another job:\n{coding}\n"
                 f"this one is:\n{self._coding()}"
             )
         if self._flights or self._tickets > tickets:
             raise ReducerError(
-                f"{self._who}: the state is of the time after {tickets} reduces, and"
+                f"{self._who}: the state was saved after {tickets} reduces, and"
                 f" {self._tickets} have begun: load it before the training's first step"
             )
         self._tickets, self._rounds = tickets, rounds

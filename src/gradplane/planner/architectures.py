@@ -37,7 +37,7 @@ class ModelArchitecture(NamedTuple):
         ]
 
     def comments(self) -> tuple[str, str, str]:
-        """Return what the model's file says first."""
+        """Return the comments at the top of the model's file."""
         return (
             (self.parameters.__doc__ or "").strip(),
             "Tensors in backward order. Sizes are the architecture's; times (seconds) are ours,",

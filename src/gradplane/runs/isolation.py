@@ -194,7 +194,7 @@ class _Namespaces:
 
 @dataclass(frozen=True)
 class _Surroundings:
-    """What a fork takes over from the caller: its environment, directory and module path."""
+    """The caller's surroundings, which a fork takes over: environment, directory, module path."""
 
     environment: dict[str, str]
     directory: str
@@ -216,7 +216,7 @@ class _Surroundings:
 
 @dataclass(frozen=True)
 class _Request:
-    """What is asked of the seed: to load something, and to fork where there are surroundings."""
+    """A request to the seed: to load something, and to fork where there are surroundings."""
 
     load: Load | None
     surroundings: _Surroundings | None = None

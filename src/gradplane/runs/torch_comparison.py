@@ -79,7 +79,7 @@ WAYS = {
         ("job.aggregation=optireduce", "job.push=bfloat16", "job.reliability=lossy"),
     ),
 }
-"""By the names that `ways` of compare() has."""
+"""The ways by their names in `ways` of compare()."""
 
 
 @dataclass(frozen=True)

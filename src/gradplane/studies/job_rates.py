@@ -14,8 +14,8 @@ from gradplane.runs.records import run_folder
 
 @dataclass(frozen=True)
 class Rates:
-    """What a run came to: rounds a second of each job, packets that its switches' and hosts' queues
-    dropped, packets that workers sent again, bytes on links between switches, and of all its
+    """The results of a run: rounds a second of each job, packets that queues of its switches and
+    hosts dropped, packets that workers sent again, bytes on links between switches, and of all its
     workers' rounds the mean window at their end, in chunks (0: windows do not adapt)."""
 
     rounds: tuple[float, ...]

@@ -17,7 +17,7 @@ from gradplane.hosts.training.datasets import Dataset
 from gradplane.hosts.training.models import Labels, Tensor
 
 Back = Callable[[Floats], Floats]
-"""From the slope of an output to that of its input, writing the gradients of weights on the way."""
+"""Returns the slope of an input, given its output's, and writes the gradients of weights."""
 Weights = dict[str, tuple[Floats, Floats]]
 """Each tensor and the place of its gradient."""
 

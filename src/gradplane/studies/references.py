@@ -1,4 +1,4 @@
-"""What codecs are held against: the papers' formulas on plain arrays, without bytes or packets.
+"""References for codecs: the papers' formulas on plain arrays, without bytes or packets.
 
 A formula takes one tensor of all workers, float32[workers, *shape], a memory that it keeps between
 rounds (a dict, empty before the first) and a source of chance, and returns what all workers get,
@@ -18,7 +18,7 @@ Chance = np.random.Generator
 Memory = dict[str, Any]
 Formula = Callable[[Floats, Memory, Chance], Floats]
 OfOne = Callable[[Floats, Chance], Floats]
-"""What arrives of one worker's tensor."""
+"""Returns one worker's tensor as it arrives."""
 
 
 def alone(arrives: OfOne) -> Formula:

@@ -22,7 +22,7 @@ from gradplane.hosts.training.train import Reduce, Report, train
 from gradplane.studies.nmse import nmse
 
 Mean = Callable[[int, Sequence[Floats]], Floats]
-"""What all workers get in a round, float32[n], of its number and their vectors."""
+"""Returns the mean of a round that all workers get, float32[n], given its number and vectors."""
 
 
 class WithCurve:

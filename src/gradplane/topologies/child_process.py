@@ -41,7 +41,7 @@ LEASH = ("setpriv", "--pdeathsig", "KILL", "--")
 
 
 class Running(Protocol):
-    """What is asked of a started process: a part of subprocess.Popen."""
+    """The interface of a started process, a part of subprocess.Popen's."""
 
     @property
     def pid(self) -> int:
@@ -177,7 +177,7 @@ class Process:
 
 
 class Watched(Protocol):
-    """What is asked of a process that is watched, here or on another machine."""
+    """The interface of a process that is watched, here or on another machine."""
 
     name: str
 

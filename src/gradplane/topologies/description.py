@@ -33,7 +33,7 @@ from gradplane.controller.plan import EqualWays, udp_flow
 from gradplane.topologies.topology_errors import NoPlaceError, TopologyError, nearest
 
 MAX_HOSTS = 32_767
-"""As many workers as a sum's count has bits for (15, in thc.p4)."""
+"""The most hosts: a sum's count of workers has 15 bits (thc.p4)."""
 _NEAR_HOSTS = 253
 """Hosts with addresses 10.0.0.1 ... 10.0.0.253; .254 is the switch's own."""
 MAX_PORT = 510
@@ -309,7 +309,7 @@ class Topology:
 
     @cached_property
     def _factors(self) -> dict[str, int]:
-        """By switch, an odd number of 32 bits that decides flows' ways."""
+        """An odd number of 32 bits for each switch, which decides flows' ways."""
         return {node.name: mix(n) & 0xFFFFFFFF | 1 for n, node in enumerate(self.switches)}
 
     def port_to_host(self, switch: str, host: str) -> int:
@@ -417,7 +417,7 @@ _IMPAIRMENTS = {
     "jitter": '"jitter"',
     "straggler": '"straggler"',
 }
-"""What netem and Mininet have among the options of a link, and the models that do it here."""
+"""Options of a link in netem and Mininet, and the impairment models that do the same here."""
 _OTHER_NAMES = {
     "bandwidth": "rate", "bw": "rate", "latency": "delay", "max_queue_size": "queue",
     "queue_size": "queue", "limit": "queue",

@@ -1,4 +1,4 @@
-"""What becomes of a bucket, as named ranges of PyTorch's profiler.
+"""The stages of a bucket as named ranges of PyTorch's profiler.
 
 The profiler sees the threads that it was started in, and the network's thread is none of them. What
 a thread's TorchScript forks belongs to that thread's profile, however, wherever it runs: so each

@@ -50,7 +50,7 @@ _ROWS = 4  # rows of a program of the first
 _UNROLL = 32  # values of a chain of squares that are loaded at once
 
 SUMS, VALUES = 0, -1
-"""In the place of the width of fields, where it is not codes that are decoded."""
+"""Stand-ins for the width of fields where sums or values are decoded in place of codes."""
 
 _ROW = tl.constexpr(ROW)
 _VALUES = tl.constexpr(VALUES)

@@ -77,8 +77,6 @@ def test_sums_are_those_of_the_documented_order_whatever_order_messages_come_in(
 
 @pytest.mark.parametrize("groups", GROUPS)
 def test_in_the_workers_order_each_group_is_summed_from_its_first_member_on(groups):
-    """At every place."""
-
     def sums(group):
         return worker_sums([sums(one) for one in group]) if isinstance(group, tuple) else xs[group]
 

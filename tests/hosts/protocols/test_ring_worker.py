@@ -53,8 +53,8 @@ def test_every_worker_has_the_same_exact_sums(workers, size, tickets, seed):
     st.integers(0, 2**32),
 )
 def test_sums_in_the_workers_order_are_numpys(workers, size, kind, seed):
-    """Of reduces in flight, whatever messages come first; each worker needs its part of the last.
-    Mixed vectors are of sizes at which another order gives other bits."""
+    """Two reduces are in flight, and messages come in any order; of the second each worker needs
+    its own part. In mixed vectors another order of additions gives other bits."""
     mail = ring_mail(ring_job(workers=workers, sum_order="workers"), seed)
     rng = np.random.default_rng(seed)
     scales = 10.0 ** rng.integers(-8, 9, (2, workers, size)) if kind == "mixed" else 1
@@ -122,7 +122,7 @@ def test_the_steps_of_algorithm_1():
 
 
 def test_the_steps_in_the_workers_order():
-    """Blocks of a segment's values and a whole one's start at worker 0; as many bytes are sent."""
+    """Both blocks start at worker 0; as many bytes are sent as in the rotated order."""
     mail = ring_mail(ring_job(workers=3, sum_order="workers"))
     mail.reduce(0, vectors(3, 500))
     mail.run()

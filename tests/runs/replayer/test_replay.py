@@ -288,7 +288,7 @@ def test_a_folder_of_an_older_version_is_read_with_a_note(
 def test_a_folder_with_digests_by_sha256_replays_equal(
     experiment_file: Path, small_run: Runs, tmp_path: Path
 ) -> None:
-    """As older versions made them, whose records do not say so."""
+    """Records of older versions, by SHA-256, do not name the function."""
     old = tmp_path / "old"
     with digests_by(OLDER):
         summary = gradplane.run(experiment_file, old, net="sim")

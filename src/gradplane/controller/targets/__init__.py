@@ -177,7 +177,7 @@ _DOORS: _plugins.Doors = {
     "listens": (lambda found: isinstance(found, Mapping), "addresses by protocol"),
     "options": (_words, "a list of words"),
 }
-"""What the methods of a user's target return."""
+"""Checks of the results of a user's target, by method."""
 
 
 def names() -> list[str]:

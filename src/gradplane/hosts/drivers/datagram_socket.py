@@ -82,8 +82,8 @@ OnBatch = Callable[[str, int, Payloads], None]
 @dataclass(frozen=True)
 class OrdinaryResults:
     """The kernel that takes a port's ordinary packets from `peer`, (IP, port); `now` is the time
-    in ns. It waits for more until the time `until`, or until one of `files` but the first, the
-    socket's, can be read."""
+    in ns. It waits for more until the time `until`, or until a file other than the socket can be
+    read. files: returns the structures to wait for, given the socket's descriptor, the first."""
 
     results: WorkerRecord
     peer: tuple[str, int]

@@ -24,7 +24,7 @@ class Environment(Protocol):
 
     @property
     def granularity(self) -> int:
-        """By how much a timer or an answer may be late because of the machine instead of the
+        """The ns that a timer or an answer may be late because of the machine instead of the
         network: G of RFC 6298. No timeout is shorter.
         """
 

@@ -53,7 +53,7 @@ class Arrivals(NamedTuple):
 
 
 class Trains(NamedTuple):
-    """What sendmmsg sends with GSO: `words`, int64[n, 8], structures of messages of at most
+    """Packets for sendmmsg with GSO: `words`, int64[n, 8], structures of messages of at most
     `longest` packets each; 0: without GSO Python has to send. vectors: uint64[n, 2], the address
     and bytes of each packet."""
 

@@ -54,8 +54,8 @@ def _limbs(kind: np.dtype[Any]) -> int:
 
 
 class WorkerMachine(Protocol):
-    """A worker's state machine. Its state between two reduces is saved and restored; `watch` is
-    told what each reduce is busy with."""
+    """A worker's state machine, whose state between two reduces is saved and restored. `watch` is
+    called with each reduce's new phase."""
 
     watch: Watch
 

@@ -24,7 +24,7 @@ class Gathered:
 
 @dataclass(frozen=True)
 class _Flight:
-    """What a worker waits for. n: bytes of each part. source: of a broadcast, else None."""
+    """A gather that is under way. n: the bytes of each part. source: a broadcast's sender."""
 
     n: int
     source: int | None

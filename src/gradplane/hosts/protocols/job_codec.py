@@ -10,7 +10,7 @@ from gradplane.hosts.config import ConfigError, JobConfig, UnsuitableCodecError
 from gradplane.hosts.wire.marked_values import Marked
 
 SUMS = "sums"
-"""As the codec of a server's answers: the sums of the workers' codes, which it does not decode."""
+"""The codec of a server that answers with the sums of the workers' codes, not decoded."""
 
 
 def answers_sums(job: JobConfig) -> bool:

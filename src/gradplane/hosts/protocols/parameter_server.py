@@ -246,7 +246,7 @@ class PsWorker:
 
 @dataclass(frozen=True)
 class Children:
-    """Who sends to a server: addresses, how many of them it waits for, the workers of each."""
+    """The senders to a server: addresses, how many of them it waits for, the workers of each."""
 
     peers: tuple[Peer, ...]
     quorum: int

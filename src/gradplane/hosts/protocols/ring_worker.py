@@ -8,11 +8,11 @@ each worker needs only its own part (SCATTERED), the ring ends with the first n 
 is forwarded as soon as it is added: workers do not wait for each other's steps, and several reduces
 overlap.
 
-The additions' order is then another one for each block, ((x_b + x_(b+1)) + ...) in float32. In the
-workers' order (`sum_order`) all blocks start at worker 0 and are whole at the last, ((x_0 + x_1) +
-...): finer blocks, which follow each other over the same 2 n - 2 hops. As many bytes travel in all,
-but up to two vectors over a link, in place of 2 (n - 1) / n, and up to 2 - 2 / n, in place of
-1 - 1 / n, where each worker needs only its own part.
+The order of additions then differs by block: ((x_b + x_(b+1)) + ...) in float32. In the workers'
+order (`sum_order`) all blocks start at worker 0 and are whole at the last, ((x_0 + x_1) + ...). The
+blocks are finer, and follow each other over the same 2 n - 2 hops. As many bytes travel in all, but
+up to two vectors over a link, in place of 2 (n - 1) / n, and where each worker needs only its own
+part up to 2 - 2 / n, in place of 1 - 1 / n.
 
 A transfer is one message of a Stream, so each arrives whole, once. The owner encodes the whole sum
 once, all workers forward those bytes, and the owner too uses their decoded values; where the
@@ -74,7 +74,7 @@ class RingReduce:
     sums: Floats
     blocks: Blocks
     missing: set[tuple[Kind, int]]  # messages to come: kind and block
-    left: int  # blocks that are to become whole here, or else to be passed on
+    left: int  # blocks whose last step at this worker is still to come
     sent: dict[int, bytes] = field(default_factory=dict)  # by block: as this worker encoded it
     codec_ns: int = 0
     reduce_ns: int = 0
@@ -245,7 +245,7 @@ class RingWorker:
         return self._finished(reduce, now)
 
     def _finished(self, reduce: RingReduce, now: int) -> list[Action]:
-        """Go on where a block's last part here is done."""
+        """Count a block's last step at this worker; go on after that of the last block."""
         reduce.left -= 1
         if not reduce.left:
             del self._reduces[reduce.ticket]

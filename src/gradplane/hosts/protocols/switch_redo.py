@@ -1,4 +1,4 @@
-"""What a worker sends again after a switch has lost its state and the job has a later epoch.
+"""The packets that a worker repeats after a switch lost its state and the job has a later epoch.
 
 With a full quorum, the turns of two workers in a chain of chunks differ by one at most. So besides
 the chunk of its turn, which waits for a result anyway, the worker sends the one before again, as

@@ -71,5 +71,5 @@ DISTRIBUTIONS: dict[str, tuple[tuple[str, ...], Callable[[Table, float], float]]
     "uniform": (("low", "high"), _uniform),
     "pareto": (("mean", "alpha"), _pareto),
 }
-"""By name: the parameters, and the quantile function of (spec, share from 0 to 1)."""
+"""Distributions by name: the parameters, and the quantile function of (spec, share in 0 to 1)."""
 TIMES = ("mean", "sd", "low", "high")  # the parameters that are times

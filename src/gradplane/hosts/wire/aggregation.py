@@ -71,7 +71,7 @@ class Type(IntEnum):
 
 _TYPES: dict[int, Type] = {int(kind): kind for kind in Type}
 UPWARDS = (Type.NORM, Type.INDICES, Type.PARTIAL, Type.QUESTION)
-"""What is sent to a parent."""
+"""The types that are sent to a parent."""
 
 
 class WireError(ValueError):

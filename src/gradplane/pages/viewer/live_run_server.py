@@ -25,7 +25,7 @@ _RECENT = 10  # rounds over which rates are means
 
 
 class RunWatch:
-    """What a page shows of a run, read from its folder as it grows.
+    """A run for its page, read from its folder as it grows.
 
     Call refresh() now and then; `state` is what JSON can hold. folder: of a run that starts.
     """

@@ -308,7 +308,7 @@ _STEPS = {
     "depart": "to egress, port {}", "enqueue": "a copy to egress, port {}",
     "members": "multicast group {}", "session": "clone session {}", "call": "{}",
 }  # fmt: skip
-"""What is drawn of the primitives: {} stands for the first argument."""
+"""The drawings' texts for primitives: {} stands for the first argument."""
 
 
 class _PathGraph(_ControlGraph):

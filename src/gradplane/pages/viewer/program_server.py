@@ -59,7 +59,7 @@ class Entry:
 
 
 class LiveTables:
-    """What a connection's switch holds. Every method raises RequestError where it refuses."""
+    """The tables of a connection's switch. Every method raises RequestError where it refuses."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -1,5 +1,5 @@
-"""What a page shows of one recorded run: its rounds, their packets, and a packet's way through the
-switch; as plain values that go into JSON.
+"""A recorded run for its page: its rounds, their packets, and a packet's way through the switch, as
+plain values that go into JSON.
 
 Times are ns since the experiment's start.
 """
@@ -117,7 +117,7 @@ class RunView:
 
     @cached_property
     def _sendings(self) -> dict[tuple[int, Key], Values]:
-        """What is recorded of each chunk and norm that a worker waited for, by job and key."""
+        """The records of each chunk and norm that a worker waited for, by job and key."""
         found: dict[tuple[int, Key], Values] = {}
         for line in self._run.arrivals:
             if line["kind"] in ("arrival", "norm") and line["slot"] is not None:

@@ -73,7 +73,7 @@ class CellChange:
 
 @dataclass(frozen=True)
 class TracedPass:
-    """What a switch did with a frame."""
+    """A frame's pass through a switch."""
 
     trace: Trace
     changes: list[CellChange]

@@ -43,7 +43,7 @@ CRIPPLED: dict[str, tuple[int, tuple[str | Constraint, ...]]] = {
     ),
     WHOLE: (0, ()),
 }
-"""By name: the dimension that is crippled (0: none), and the options that are left."""
+"""The trees by name: the dimension that is crippled (0: none), and the options that are left."""
 PAPER, OURS = "paper's", "ours"
 SEARCHES: dict[str, Strategist | None] = {PAPER: espresso.algorithms, OURS: None}
 """How options are chosen: by Algorithms 1 and 2, or by our search."""

@@ -30,7 +30,7 @@ RINGS: Mapping[str, dict[str, Any]] = {
     "SDP4Bit 4 bits": {"name": "sdp4bit", "bits": 4},
     "DynamiQ 5 bits": {"name": "dynamiq", "bits": 5},
 }
-"""In a ring, where each hop decodes, adds and encodes again; without error feedback."""
+"""The formats in a ring, where each hop decodes, adds and encodes; without error feedback."""
 
 _SWITCHED = {"aggregation": "switch", "slots": 256, "reliability": "retransmit"}
 _INTEGERS = _SWITCHED | {"push": {"name": "switchml"}, "error_feedback": False}

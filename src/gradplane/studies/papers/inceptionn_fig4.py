@@ -16,7 +16,7 @@ Width = Annotated[int, Field(strict=True, ge=1)]
 Drop = Annotated[int, Field(strict=True, ge=1, le=31)]
 
 WHAT = {"gradients": (True, False), "weights": (False, True), "both": (True, True)}
-"""By its name, whether gradients are truncated, and whether weights are."""
+"""Whether gradients are truncated, and whether weights are, by the case's name."""
 
 TEST = 0.2  # the share of images held out of the training
 

@@ -1,4 +1,4 @@
-"""What codecs do to recorded gradients, layer by layer; and the recorded gradients that ship.
+"""The effect of codecs on recorded gradients, by layer; and the recorded gradients that ship.
 
 The folder holds the files, of the format in gradplane.codecs._recorded. They were made by
 scripts/record_gradients.py; each says its origin and licence.
@@ -42,7 +42,7 @@ def load(file: str | Path) -> RecordedGradients:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a codec does to a layer, or to all of them, over all steps and workers.
+    """The effect of a codec on a layer, or on all of them, over all steps and workers.
 
     nmse: |x - y|² / |x|² of the workers' vectors; nmse_of_mean: of their mean. bias: x (y - x) /
     |x|², the share of the gradient that is missing (-) or too much. Bytes are a worker's a step;

@@ -1,4 +1,4 @@
-"""What the portable architectures, PSA and PNA, share: their externs have the same names."""
+"""The externs that PSA and PNA, the portable architectures, share by name."""
 
 from __future__ import annotations
 

@@ -129,8 +129,8 @@ _TABLES: dict[str, tuple[Any, *tuple[str, ...]]] = {
     "LogDbgCnt": (StageCounterTable, "snapshots"),
     "SnapshotPhv": (ContainerTable,),
 }  # fmt: skip
-"""By the kind of table: what makes it, and what of FixedTables that needs behind the store. The
-others keep what is written."""
+"""The class of each kind of table, and the parts of FixedTables that it takes behind the store.
+Tables of other kinds keep what is written."""
 
 
 # -- the programs ---------------------------------------------------------------------------------

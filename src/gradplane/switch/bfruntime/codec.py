@@ -41,7 +41,7 @@ class Data:
 
 
 def invalid_for(table: TableSchema, what: str) -> RpcError:
-    """Return the error for an argument that a table cannot take."""
+    """Return the error INVALID_ARGUMENT, which names the table."""
     return invalid(f"table {table.name}: {what}")
 
 

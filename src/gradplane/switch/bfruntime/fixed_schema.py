@@ -338,6 +338,6 @@ key 0 stage uint32
 
 
 ANY_SWITCH = {"tf1": PRE_TF1 + MIRROR_TF1 + PORTS_TF1, "tf2": PRE_TF2 + MIRROR_TF2 + PORTS_TF2}
-"""By chip, the tables that a switch has, too, which is no chip: in the notation of the first."""
+"""The tables, by chip, that a software switch has, too; in the notation of the first."""
 CHIP = {"tf1": DEVICE_TF1 + GENERATOR_TF1, "tf2": DEVICE_TF2 + GENERATOR_TF2}
 DEBUGGING = {"tf1": _debug("tf1", 192, 12, 224), "tf2": _debug("tf2", 1280, 20, 280)}

@@ -1,4 +1,4 @@
-"""What a kind of object of the control plane is, and the operations that all kinds have."""
+"""The kinds of objects of the control plane, and the operations that all of them have."""
 
 from __future__ import annotations
 

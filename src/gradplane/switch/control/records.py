@@ -186,7 +186,7 @@ def _object(store: Store, kind: str, one: Plain) -> Any:
 
 
 _ABOUT = ("name", "pipes", "fields")
-"""What a record has of each object, also of one in which nothing is set."""
+"""The keys that a record has for each object, also for one in which nothing is set."""
 
 
 def _missing(word: str, name: str, known: Iterable[str] = ()) -> Refusal:
@@ -446,7 +446,7 @@ _WRITERS: Mapping[str, Callable[[Store, Any, Plain], None]] = {
     "profiles": _load_profile, "tables": _load_table, "counters": _load_counter,
     "meters": _load_meters, "filters": _load_filter, "value_sets": _load_values,
 }  # fmt: skip
-"""In the order in which objects refer to each other."""
+"""The loaders, in the order in which objects refer to each other."""
 
 
 # -- settings -------------------------------------------------------------------------------------

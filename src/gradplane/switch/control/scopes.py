@@ -19,7 +19,7 @@ from gradplane.switch.runtime.pipe_scopes import PipeScopes
 
 
 class _Parts(NamedTuple):
-    """What an entry, or a table's misses, had of direct resources."""
+    """The direct resources that an entry, or a table's misses, had."""
 
     counter: Count
     meter: MeterCell

@@ -181,7 +181,8 @@ class OnlyCalls:
 
 
 LOOKUP = "last lookup"
-"""What a packet's `direct` has of the last table whose actions write it: table, key and entry."""
+"""The key in a packet's `direct` of its last lookup in a table whose actions write that table:
+table, key and entry."""
 
 
 class Statements:

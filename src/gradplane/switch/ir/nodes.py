@@ -24,8 +24,8 @@ LOOP_LIMIT = 1 << 20  # rounds of one loop for one packet
 
 
 class Node:
-    """What nodes have in common: their text. One `__repr__` for all, since to make one for each
-    class takes a third of the time in which this module is imported."""
+    """The base of nodes, with their text. There is one `__repr__` for all, since to make one for
+    each class takes a third of the time in which this module is imported."""
 
     __slots__ = ()
 

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Role(Enum):
-    """What a node does with a field."""
+    """The use that a node makes of a field."""
 
     READS = "Reads"
     WRITES = "Writes"

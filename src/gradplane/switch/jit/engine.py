@@ -86,7 +86,7 @@ class Written(NamedTuple):
 
 
 _written: weakref.WeakKeyDictionary[ir.Program, dict[int, Written]] = weakref.WeakKeyDictionary()
-"""By the drop port, which alone may differ between the engines of a program."""
+"""The written code of a program by drop port, which alone may differ between its engines."""
 
 
 def write(

@@ -99,7 +99,7 @@ class VectorTransfer:
 
 _Bytes = ctypes.c_uint8 * (1 << 40)  # of any number: to make a type takes longer than a small batch
 _taken: dict[int, tuple[weakref.ref[Any], VectorTransfer, int, int]] = {}
-"""By the reference's id: memory that arrays have. weakref.finalize takes 10 us a call."""
+"""The memory that arrays hold, by the reference's id. weakref.finalize takes 10 us a call."""
 
 
 def _forgotten(reference: weakref.ref[Any]) -> None:

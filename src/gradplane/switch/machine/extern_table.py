@@ -41,7 +41,7 @@ class Extern(NamedTuple):
 
 
 Externs = Mapping[tuple[str, str], Extern]
-"""By the type of the instance ("" for a function) and the name."""
+"""Externs by the type of their instance ("" for a function) and name."""
 
 
 class ExternCompiler(NamedTuple):

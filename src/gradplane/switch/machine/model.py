@@ -46,7 +46,7 @@ class Parsed(Exception):
 
 
 class Implementation(Protocol):
-    """What a model needs of an architecture's implementation."""
+    """The part of an architecture's implementation that a model needs."""
 
     @property
     def externs(self) -> Externs: ...
@@ -56,7 +56,7 @@ class Implementation(Protocol):
 
 
 class Architecture(Protocol):
-    """What a model needs of an architecture's record."""
+    """The part of an architecture's record that a model needs."""
 
     @property
     def groups(self) -> int: ...

@@ -1,4 +1,4 @@
-"""What a program's annotations demand of the entries that controllers write.
+"""The rules that a program's annotations set for the entries that controllers write.
 
     @entry_restriction("..."), @action_restriction("...")   p4-constraints (constraints.py)
     @refers_to(table, key)                                  on a key or an action's parameter

@@ -44,7 +44,7 @@ EXTERN_KINDS = {
     "action_selector": P4InfoKind.ACTION_PROFILE,
     "digest": P4InfoKind.DIGEST,
 }
-"""By the kind of an extern instance, which its architecture says."""
+"""The kind in P4Info, by the kind of an extern instance in its architecture."""
 
 COUNTER_UNITS = {
     "packets": p4i.CounterSpec.PACKETS,

@@ -38,7 +38,7 @@ class BatchError(RpcError):
 
 
 def invalid(message: str) -> RpcError:
-    """Return the error of a request that says what it may not."""
+    """Return the error INVALID_ARGUMENT."""
     return RpcError("INVALID_ARGUMENT", message)
 
 

@@ -66,7 +66,7 @@ def rows_of(crc: Crc) -> tuple[int, ...]:
 
 
 def remainders(polynomial: int) -> tuple[int, ...]:
-    """Return those of the 256 bytes; they and the polynomial are in the upper bits of 64."""
+    """Return the remainders of the 256 bytes; they and the polynomial fill the upper bits of 64."""
     return tuple(_row(byte << 56, polynomial) for byte in range(256))
 
 

@@ -10,7 +10,7 @@ SECOND = 10**9
 NEVER_SENT = -(1 << 62)
 
 DEFLECTED = 2
-"""Of a packet that has gone to another queue since its own was full."""
+"""The mark of a packet that went to another queue because its own was full."""
 
 
 @dataclass(slots=True)

@@ -47,8 +47,8 @@ class Group:
 
 @dataclass(slots=True)
 class Use:
-    """What all groups of a selector use, with those that entries have of their own: the sum of
-    weights, and the number of members."""
+    """The use of a selector by all groups, those of single entries included: the sum of weights,
+    and the number of members."""
 
     weights: int = 0
     members: int = 0
@@ -76,7 +76,7 @@ class SharingTable(Protocol):
 
 
 MemberWatcher = Callable[[ActionData | None, ActionData | None], None]
-"""Told of each change of a member: its former action and its new one, None where there is none."""
+"""Called for each change of a member with its former and new action, None where there is none."""
 
 
 class ActionProfile:

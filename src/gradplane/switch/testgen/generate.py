@@ -1,4 +1,4 @@
-"""From a program to its tests: the search, the files, and the report of what is covered."""
+"""Make a program's tests: the search, the files, and the report of coverage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is to cover in a program, what lies behind each branch, and what decides it."""
+"""The goals of coverage in a program, those behind each branch, and what decides a branch."""
 
 from __future__ import annotations
 

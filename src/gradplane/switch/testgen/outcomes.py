@@ -23,7 +23,7 @@ SHOWN = 128  # digits of a packet
 LAST = 1000  # the rank of what leaves
 _DATA = re.compile(r"e(\d+)\.(\d+)\.(\d+)")
 Tree = dict[tuple[int, str], "Tree"]
-"""What follows each outcome, by its rank among the outcomes of the same, and its text."""
+"""The outcomes that follow each outcome, by its rank among those of the same, and its text."""
 
 
 def outcome_tree(switch: Switch, port: int, packet: bytes) -> str:

@@ -1,4 +1,4 @@
-"""What always holds where a parser ends: the bounds of numbers, and which headers are valid.
+"""Facts that hold wherever a parser ends: the bounds of numbers, and which headers are valid.
 
 The states are followed until nothing changes, with an interval for each number that has bounds. A
 select narrows those of its keys. Where several ways lead to a state its intervals hold the values

@@ -31,7 +31,7 @@ _PACKET = re.compile(r"p(\d+)\.(length|port)")
 
 @dataclass(frozen=True)
 class Turned:
-    """What came of a turn. inputs: None if there are none. dropped: the steps of the path that are
+    """The result of a turn. inputs: None if there are none. dropped: the steps of the path that are
     given up for it, or that contradict it. gave_up: z3 did."""
 
     inputs: Inputs | None

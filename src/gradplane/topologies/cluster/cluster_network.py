@@ -508,7 +508,7 @@ def _workers(client: Any, cluster: Cluster, hosts: Iterable[str]) -> dict[str, s
 
 
 class _Names(NamedTuple):
-    """The names by which a file may mean a Dask worker: its own, its machine's, its IP address."""
+    """The names that a file may use for a Dask worker: its own, its machine's, its IP address."""
 
     worker: str
     machine: str

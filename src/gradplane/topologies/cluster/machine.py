@@ -25,7 +25,7 @@ from gradplane.topologies.topology_errors import NetworkError
 
 
 class News(NamedTuple):
-    """What is new about a process; `lines` are of its log, and complete once there is a status."""
+    """The news of a process. `lines` are from its log, and complete once there is a status."""
 
     answers: list[dict[str, Any]]
     lines: list[str]
@@ -42,7 +42,7 @@ class Clock(NamedTuple):
 
 
 class Traffic(NamedTuple):
-    """What an interface has sent and received since it was made."""
+    """The traffic of an interface since it was made."""
 
     sent_packets: int
     sent_bytes: int

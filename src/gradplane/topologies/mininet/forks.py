@@ -43,7 +43,7 @@ DESCRIPTORS = 4
 REQUEST_BYTES = 1 << 16
 
 Kind = tuple[str, str, int]
-"""What decides which kernels a host loads: role, coding, bits of the sums."""
+"""Role, coding and bits of the sums of a host, which decide the kernels that it loads."""
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15  # linux/prctl.h

@@ -163,8 +163,8 @@ NAMED = {
 NAMES = (IDENTITY, RANDOM, XOR, *NAMED)
 
 _CHOSEN, _PARTS = "algorithm_name", "parts"
-"""What the store keeps of a hash for clients: the name of the last algorithm that was chosen by
-name, and the parts of fields that it takes."""
+"""The store's attributes of a hash for clients: the last algorithm that was chosen by name, and
+the parts of fields that it takes."""
 
 _ALGORITHM = f"""
 data HASH_ALGORITHM_ rotate uint32~0

@@ -59,7 +59,7 @@ def _there_is_no(table: KeptTable, name: str, value: Any) -> RpcError:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is different in a kind of table.
+    """The peculiarities of a kind of table.
 
     first: the first values of an entry that are not the same for all. follows: those that follow
     from others, or counts. check: looks at the values that a request writes (`table.values`: those
@@ -404,4 +404,4 @@ RULES: Mapping[str, Rules] = {
     "TmCounterPortDpg": Rules(counts=True),
     "TmCounterMirrorPortDpg": Rules(counts=True),
 }
-"""By the kind of table; the other tables differ in nothing."""
+"""The rules of each kind of table; tables of other kinds have no peculiarities."""

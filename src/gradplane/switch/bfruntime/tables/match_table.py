@@ -106,9 +106,9 @@ _NEVER = 0, "ENTRY_IDLE"
 
 
 class IdleTimes:
-    """What a client sees and sets of the idle times of a table's entries. timed: whether an entry
-    has a time of its own; if not, its hit state can only be polled. noted: by handle, an entry's
-    last hit before UpdateHitState, and its state."""
+    """The idle times of a table's entries, as clients see and set them. timed: whether an entry has
+    a time of its own; if not, its hit state can only be polled. noted: by handle, an entry's last
+    hit before UpdateHitState, and its state."""
 
     def __init__(self, journal: Journal, table: MatchTable, timed: bool) -> None:
         self._journal = journal

@@ -220,7 +220,7 @@ class SnapshotTriggerTable(_SnapshotTable):
 
 
 class SnapshotDataTable(_SnapshotTable):
-    """What the snapshots of one gress captured, by stage; read only, of one pipe."""
+    """The captures of one gress' snapshots in one pipe, by stage; read only."""
 
     def __init__(
         self,

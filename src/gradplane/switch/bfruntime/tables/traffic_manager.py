@@ -23,7 +23,7 @@ from gradplane.switch.runtime.port_queues import QueueStatus
 NODES = 32
 """Scheduling nodes of a group of ports, on Tofino 2."""
 NO_PORT = -1
-"""Of a scheduling node that is free."""
+"""The port of a free scheduling node."""
 NO_TAIL_DROP = (1 << 32) - 1
 _KILO = 1000
 _PORT, _GROUP, _QUEUE = "dev_port", "pg_id", "pg_queue"

@@ -1,4 +1,4 @@
-"""What packets write in tables: entries that a miss adds, timers of the entries that they hit.
+"""Writes of packets to tables: entries that a miss adds, timers of the entries that they hit.
 
 The interpreter's packet keeps the last lookup of such a table (`LOOKUP`); machine code has it while
 the table's actions are compiled (`Statements.lookup`). An entry is added by Python in both engines;

@@ -52,7 +52,7 @@ KINDS = {
     ),
     "digest_entry": EntityKind(externs.read_digests, externs.write_digest, attrgetter("digest_id")),
 }
-"""By the name of the field of p4.v1.Entity."""
+"""The kinds by their field in p4.v1.Entity."""
 
 
 def kind_of(what: str, entity: Any) -> str:

@@ -18,7 +18,7 @@ _GROUP_ACTION = 5  # a field of P4Runtime 1.6's ActionProfileActionSet; finsy 0.
 
 
 class Weighed(Protocol):
-    """What has weighted members, or may not have weights: P4Info's ActionProfile, a table."""
+    """An owner of members that may have weights: P4Info's ActionProfile, or a table."""
 
     @property
     def weights_disallowed(self) -> bool: ...
