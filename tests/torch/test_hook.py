@@ -205,7 +205,7 @@ while not os.path.exists(done):  # the other rank is there and reduces nothing
 os._exit(0)
 """
     (first,), _ = lines(loopback_job("switch", 2), script, tmp_path)
-    assert "not done after 1 s; it waits for 1 results of 127." in first["error"]
+    assert "not done after 1 s; it waits for the norm of slot 0, use 1, of 127." in first["error"]
 
 
 def test_joining_without_a_network(monkeypatch):

@@ -265,7 +265,7 @@ os._exit(0)
         where = "waits in all_gather_into_tensor, its collective 1"
         start = f"rank {own} {where}; rank {other} {where}; nothing was heard of rank 1: not come"
         assert said["error"].startswith(start)
-        assert "not done after 1 s; it waits for the parts of workers 1" in said["error"]
+        assert "not done after 1 s; it waits for the parts of worker 1:" in said["error"]
 
 
 SHARDED = """

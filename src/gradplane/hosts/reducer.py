@@ -520,11 +520,11 @@ class Reducer:
         )
 
     def _late_gather(self, ticket: int, seconds: float) -> None:
-        missing = ", ".join(map(str, self._gathering.missing(ticket)))
+        missing = ", ".join(f"worker {who}" for who in self._gathering.missing(ticket))
         self._fail(
             ReducerTimeout(
                 f"{self._who}, gather {ticket}: not done after {seconds:g} s; it waits for the"
-                f" parts of workers {missing}: do all workers make the same gathers?"
+                f" parts of {missing}: do all workers make the same gathers?"
             )
         )
 

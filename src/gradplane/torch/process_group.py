@@ -37,6 +37,8 @@ GATHER_VARIABLE = "GRADPLANE_GATHER"
 """Set to "gloo", it leaves all-gathers and broadcasts to gloo."""
 _GLOO = dist.ProcessGroup.BackendType.GLOO
 _LATE = re.compile("Timed out|ReducerTimeout")  # gloo's errors, and the network's
+_ERROR = re.compile(r"Got the following error.*?: \w+: (.*?)\n\nAt:\n", re.DOTALL)
+"""What torch makes of a future's error: the error, and then the calls that led there."""
 _PATIENCE, _POLL = 3.0, 0.05  # seconds, for what the other ranks say where they stand still
 _Gloo: Any = dist.ProcessGroupGloo  # of which torch's type information has little
 
@@ -345,7 +347,9 @@ class _Place:
         gone = ", ".join(f"rank {rank}" for rank in others if rank not in said)
         silent = [f"nothing was heard of {gone}: not come so far, or ended"] if gone else []
         where = f"rank {own} waits in {self.name}, its collective {self.number}"
-        return RuntimeError(f"{'; '.join((where, *waits, *silent))}. {error}")
+        shown = _ERROR.match(str(error))
+        reason = shown[1] if shown else error
+        return RuntimeError(f"{'; '.join((where, *waits, *silent))}. {reason}")
 
 
 class _Work(dist.Work):

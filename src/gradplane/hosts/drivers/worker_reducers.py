@@ -185,7 +185,8 @@ class SwitchReducer(WorkerReducer):
         kind, number = waits[0]
         slot, round = aggregation.place(number, self.job.transport.slots)
         ip, port = self.job.addresses.aggregator
-        return f"{len(waits)} results of {ip}:{port}, first the {kind} of slot {slot}, use {round}"
+        more = f" and {len(waits) - 1} more" if len(waits) > 1 else ""
+        return f"the {kind} of slot {slot}, use {round}{more}, of {ip}:{port}"
 
     def _receive(self, ip: str, source_port: int, payloads: Payloads) -> None:
         actions = self._machine.receive(ip, source_port, payloads, self.env.now())
