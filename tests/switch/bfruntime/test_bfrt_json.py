@@ -179,6 +179,30 @@ def test_a_hash_offers_the_drivers_algorithms() -> None:
     assert found["digest.compute"]["read_only"]
 
 
+HASHED = {  # p4c 1.2.5.16: its names of what a hash takes
+    "{h.a.x, h.a.y}": "h.a.x h.a.y",
+    "{h.a.x, 8w0xff, 8w255, 8w0b101}":
+        "h.a.x constant0_8_8w0xff constant1_8_8w255 constant2_8_8w0b101",
+    "{h.a.x, (bit<8>) 0x2a, 16s5}": "h.a.x constant0_8_8w0x2a constant1_16_16s5",
+    "{h.a.x, EIGHT, 8w0XFF & 8w15}": "h.a.x constant0_8_8w0x1f constant1_8_8w0xf",
+    "{h.a.x, h.a.y ++ h.a.z}": "h.a.x h.a.y h.a.z",
+    "{h.a.x, h.a.y ^ h.a.z ^ 0x1}": "h.a.x h.a.y ^ h.a.z ^ 1",
+    "{h.a.x, (bit<16>) h.a.y, h.a.z[3:0]}": "h.a.x (bit<16>)h.a.y h.a.z[3:0]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("taken", HASHED)
+def test_what_a_hash_takes_has_the_names_of_the_chips_compiler(taken: str) -> None:
+    found = program({
+        "ingress_locals": "const bit<8> EIGHT = 0x1f; Hash<bit<8>>(HashAlgorithm_t.CRC8) digest;",
+        "ingress": f"h.a.y = digest.get({taken});",
+    })  # fmt: skip
+    configured = list(fields(found["digest.configure"]))
+    assert " ".join(configured) == HASHED[taken]
+    keys = [key["name"] for key in found["digest.compute"]["key"]]
+    assert keys == [name for name in configured if not name.startswith("constant")]
+
+
 def test_ids_sizes_and_annotations_are_as_the_chips_compiler_writes_them() -> None:
     found = program({
         "ingress_locals": """

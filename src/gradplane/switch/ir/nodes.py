@@ -47,9 +47,11 @@ class Expr(Node):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Const(Expr):
-    """A constant: int for Bits (in range; int<W> may be negative), bool for Bool, or str."""
+    """A constant: int for Bits (in range; int<W> may be negative), bool for Bool, or str. base:
+    that of its digits in the source."""
 
     value: int | bool | str
+    base: int = field(default=10, compare=False)
 
 
 class Zero(Expr):

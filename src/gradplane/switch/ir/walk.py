@@ -211,7 +211,7 @@ def same_value(a: object, b: object) -> bool:
             return len(a) == len(b) and all(map(same_value, a, b))
         return a is b if isinstance(a, ir.Var) else a == b
     return type(a) is type(b) and all(
-        same_value(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)
+        same_value(getattr(a, f.name), getattr(b, f.name)) for f in fields(a) if f.compare
     )
 
 

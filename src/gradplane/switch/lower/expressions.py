@@ -182,7 +182,7 @@ class ExpressionLowering(Frame):
 
     def _constant(self, e: ast.Expr) -> ir.Expr:
         if type(e.type) is Bits and type(e.const) is int:
-            return ir.Const(e.type, e.const)
+            return ir.Const(e.type, e.const, _base(e))
         t = self.type_of(e)
         if isinstance(e.const, EnumValue):
             return ir.Const(CODE, self.p.member_code(e.const))
@@ -420,6 +420,20 @@ def has_call(e: ast.Expr | None) -> bool:
         case ast.StructExpr(fields=fields):
             return any(has_call(v) for _, v in fields)
     return False
+
+
+def _base(e: ast.Expr) -> int:
+    """Return the base that a constant's first digits have in the source."""
+    match e:
+        case ast.IntLit():
+            return e.base
+        case ast.Cast():
+            return _base(e.operand)
+        case ast.Binary():
+            return _base(e.left)
+        case ast.Name(decl=ast.ConstDecl() as decl):
+            return _base(decl.value)
+    return 10
 
 
 def bounds(e: ast.Slice) -> tuple[int, int]:

@@ -74,7 +74,7 @@ class Token:
     kind: str
     text: str
     span: Span
-    value: tuple[int, int | None, bool] | str = ""
+    value: tuple[int, int | None, bool, int] | str = ""
     joined: bool = False  # a `>` that another `>` follows directly
 
 
@@ -175,13 +175,13 @@ class _Lexer:
             else:
                 emit(Token("bad", found, span))
 
-    def _integer(self, text: str, span: Span) -> tuple[int, int | None, bool]:
+    def _integer(self, text: str, span: Span) -> tuple[int, int | None, bool, int]:
         value = _integer(text)
         if value is None:
             shown = text if len(text) <= 40 else text[:37] + "..."
             hint = "like 255, 0xFF, 0b1010, 1_000, 8w255 (8 bits) or 8s0x7F (8 bits, signed)"
             self._reporter.error(span, f'"{shown}" is not an integer', hint)
-            return 0, None, False
+            return 0, None, False, 10
         return value
 
     def _string(self, text: str, span: Span) -> Token:
@@ -194,15 +194,15 @@ class _Lexer:
 
 
 @lru_cache(maxsize=4096)
-def _integer(text: str) -> tuple[int, int | None, bool] | None:
-    """Return an integer's value, width and sign; None if it is none."""
+def _integer(text: str) -> tuple[int, int | None, bool, int] | None:
+    """Return an integer's value, width, sign and base; None if it is none."""
     match = _INTEGER.fullmatch(text)
     group = match.lastindex if match else None
     digits = match[group].replace("_", "") if match and group else ""
     if not match or not group or not digits or len(text) > MAX_DIGITS:
         return None
     width = int(match[1]) if match[1] else None
-    return int(digits, _BASES[group]), width, match[2] == "s"
+    return int(digits, _BASES[group]), width, match[2] == "s", _BASES[group]
 
 
 def _ends_in_escape(text: str) -> bool:

@@ -27,8 +27,8 @@ class Head(TypedDict):
 def literal(token: Token) -> ast.IntLit:
     """Return the expression of an integer's token."""
     assert isinstance(token.value, tuple), token
-    value, width, signed = token.value
-    return ast.IntLit(value, width, signed, span=token.span)
+    value, width, signed, base = token.value
+    return ast.IntLit(value, width, signed, base, span=token.span)
 
 
 class TypeParser(TokenStream, ABC):

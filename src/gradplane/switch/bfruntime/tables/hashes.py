@@ -25,7 +25,7 @@ from gradplane.switch.control.store import Store
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
-from gradplane.switch.ir.types import Fields, bit_width
+from gradplane.switch.ir.types import Bits, Fields, bit_width
 from gradplane.switch.runtime.dynamic_hashes import (
     SPANS,
     DynamicHash,
@@ -66,9 +66,9 @@ def hashed_fields(program: ir.Program, instance: ir.ExternInstance) -> Sequence[
 
 
 def configured_fields(fields: Sequence[HashedField]) -> list[HashedField]:
-    """Return the fields with names for the constants, by number, width and value."""
+    """Return the fields with names for the constants, by number, width and what the source has."""
     constants = (f for f in fields if f.value is not None)
-    names = {id(f): f"constant{i}_{f.width}_{f.value}" for i, f in enumerate(constants)}
+    names = {id(f): f"constant{i}_{f.width}_{f.name}" for i, f in enumerate(constants)}
     return [replace(f, name=names.get(id(f), f.name)) for f in fields]
 
 
@@ -102,10 +102,35 @@ def _fields(e: ir.Expr) -> Iterator[HashedField]:
         for i in range(len(e.type.fields)):
             yield from _fields(e.fields[i] if isinstance(e, ir.Make) else build.field(e, i))
         return
+    if isinstance(e, ir.Binary) and e.op == "++":
+        yield from _fields(e.left)
+        yield from _fields(e.right)
+        return
     width = bit_width(e.type)
     if width:
         value = int(e.value) if isinstance(e, ir.Const) and isinstance(e.value, int) else None
-        yield HashedField(expression_text(e), width, value)
+        yield HashedField(_name(e), width, value)
+
+
+_FORMATS = {2: "#b", 8: "#o", 10: "d", 16: "#x"}
+
+
+def _name(e: ir.Expr) -> str:
+    """Return an expression as the chip's compiler names it: 8w0xff, without the width in an
+    operation, whose operands have no parentheses."""
+    match e:
+        case ir.Const(Bits() as t, int() as value):
+            sign = "s" if t.signed else "w"
+            return f"{t.width}{sign}{value:{_FORMATS[e.base]}}"
+        case ir.Binary():
+            return f"{_operand(e.left)} {e.op} {_operand(e.right)}"
+        case ir.Cast():
+            return f"({e.type}){_operand(e.operand)}"
+    return expression_text(e)
+
+
+def _operand(e: ir.Expr) -> str:
+    return str(e.value) if isinstance(e, ir.Const) else _name(e)
 
 
 # -- the algorithm --------------------------------------------------------------------------------
