@@ -228,9 +228,30 @@ def test_declarations_of_p4c_are_taken(tmp_path: Path) -> None:
     assert sw.process(5, packet(2)) == [(0x100, bytes([2, 0, 1]) + b"payload")]
 
 
-def test_lengths_that_p4cs_counters_and_meters_take_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CompileError, match="DirectCounter.count is given a length"):
-        with_declarations_of_p4c(tmp_path, "direct.count(32w5)")
+def test_an_optional_length_of_p4cs_counters_is_taken(tmp_path: Path) -> None:
+    sw = with_declarations_of_p4c(tmp_path, "direct.count(32w5)")
+    sw.table("ports").add({"to": 2}, "to", {"port": 0x100})
+    sw.process(5, packet(2))
+    (counted,) = sw.state.tables["C.ports"].entries()
+    assert (counted.counter.packets, counted.counter.bytes) == (1, 5)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_counters_count_the_bytes_that_they_are_given(engine: str) -> None:
+    text = PROGRAM.format(main="directions.count(3, (bit<32>) hdr.h.x << 8);")
+    sw = Switch("test.p4", text=text, engine=engine)
+    sw.process(5, packet(9, x=200))
+    cell = sw.state.counters["C.directions"]
+    assert (cell.packets[3], cell.bytes[3]) == (1, 200 << 8)
+    assert cell.bytes[1] == len(packet(9))
+
+
+def test_the_file_for_linuxs_traffic_control_is_version_0_7() -> None:
+    text = NEWER.format(main="").replace("<bmv2/pna.p4>", "<tc/pna.p4>")
+    assert Switch("test.p4", text=text).process(5, packet(9)) == []
+    called = NEWER.format(main="hdr.h.x = (bit<8>) skb_get_mark();")
+    with pytest.raises(CompileError, match="skb_get_mark"):
+        Switch("test.p4", text=called.replace("<bmv2/pna.p4>", "<tc/pna.p4>"))
 
 
 @pytest.mark.parametrize(

@@ -96,8 +96,8 @@ def _externs(digests: Sequence[str]) -> Externs:
     return {
         ("Register", "read"): arrays.register_read(index=0),
         ("Register", "write"): arrays.REGISTER_WRITE,
-        ("Counter", "count"): arrays.COUNT,
-        ("DirectCounter", "count"): arrays.COUNT_DIRECT,
+        ("Counter", "count"): arrays.count(given=1),
+        ("DirectCounter", "count"): arrays.count_direct(given=0),
         ("Meter", "execute"): arrays.meter_execute(index=0, before=1, codes=_COLOUR_CODES),
         ("DirectMeter", "execute"): arrays.direct_meter_execute(before=0, codes=_COLOUR_CODES),
         ("Random", "read"): numbers.RANDOM_READ,

@@ -26,8 +26,6 @@ _PLACES = {
     "main_control": "the main control",
     "main_deparser": "the main deparser",
 }
-_ARGUMENTS = {"Counter.count": 1, "DirectCounter.count": 0, "DirectMeter.execute": 1}
-"""How many arguments the methods have that some of p4c's pna.p4 give a length, too."""
 _NET_TO_HOST = 0
 _FIRST_VPORT = 0x100  # as in path.p4
 _ADDING = {"add_entry": 0, "add_entry_if": 1}
@@ -137,14 +135,10 @@ def _pre_control(program: ir.Program) -> Iterable[Diagnostic]:
 
 
 def _lengths(program: ir.Program) -> Iterable[Diagnostic]:
-    """Refuse counters and meters that are given a length, as some of p4c's pna.p4 can be."""
+    """Refuse meters that are given a length, as those of p4c's pna.p4 can be."""
     for _, call in extern_calls(program):
-        name = full_name(call)
-        given = call.args[_ARGUMENTS[name] :] if name in _ARGUMENTS else []
-        if name == "DirectMeter.execute" and call.args[:1] and call.args[0].type == Bits(32):
-            given = call.args
-        if given:
-            what = f"{name} is given a length: this switch counts the packet's own"
+        if full_name(call) == "DirectMeter.execute" and any(a.type == Bits(32) for a in call.args):
+            what = "DirectMeter.execute is given a length: this switch measures the packet's own"
             yield Diagnostic(call.span, what, hint="leave the length out")
 
 

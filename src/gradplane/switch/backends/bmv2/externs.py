@@ -89,6 +89,8 @@ class V1Externs:
         code.add("register_write", _reference("register_array", s), index, value)
 
     def _count(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:
+        if len(s.args) > 1:
+            raise refuse(s.span, "BMv2 counts the packet's own length: leave the other out")
         code.add("count", _reference("counter_array", s), _in(code, s.args[0]))
 
     def _execute_meter(self, code: PrimitiveWriter, s: ir.CallExtern) -> None:

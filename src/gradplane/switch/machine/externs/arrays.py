@@ -156,36 +156,45 @@ REGISTER_CLEAR = Extern(_clear, _clear_native, needs_packet=False)
 # -- counters -----------------------------------------------------------------------------------
 
 
-def _length(call: Call, adjust: int | None) -> Load:
-    """Return the packet's bytes, less argument `adjust` if there is one, but at least none."""
+def _length(call: Call, adjust: int | None, given: int | None = None) -> Load:
+    """Return the bytes of argument `given` if the call has it; else the packet's, less argument
+    `adjust` if there is one, but at least none."""
+    if given is not None and len(call.stmt.args) > given:
+        return call.arg(given)
     if adjust is None:
         return lambda env: env[0].length
     less = call.arg(adjust)
     return lambda env: max(env[0].length - less(env), 0)
 
 
-def _length_native(call: NativeCall, adjust: int | None) -> Operand:
+def _length_native(call: NativeCall, adjust: int | None, given: int | None = None) -> Operand:
+    if given is not None and len(call.args) > given:
+        return call.number(given)
     size = call.length()
     if adjust is None:
         return size
     return call.f.intrinsic("llvm.usub.sat.i64", "i64", ("i64", size), ("i64", call.number(adjust)))
 
 
-def count(adjust: int | None = None) -> Extern:
+def count(adjust: int | None = None, given: int | None = None) -> Extern:
     """Count the packet in the cell at argument 0; `adjust`: the argument with bytes to leave
-    out."""
-    return Extern(partial(_count, adjust=adjust), partial(_count_native, adjust=adjust), (0,))
+    out; `given`: the one that a call may have, with the bytes to count."""
+    return Extern(
+        partial(_count, adjust=adjust, given=given),
+        partial(_count_native, adjust=adjust, given=given),
+        (0,),
+    )
 
 
-def _count(call: Call, adjust: int | None) -> Run:
+def _count(call: Call, adjust: int | None, given: int | None) -> Run:
     counter, index = call.state.counters[call.instance.name], call.arg(0)
-    length = _length(call, adjust)
+    length = _length(call, adjust, given)
     return lambda env: counter.add(index(env), length(env))
 
 
-def _count_native(call: NativeCall, adjust: int | None) -> None:
+def _count_native(call: NativeCall, adjust: int | None, given: int | None) -> None:
     f, name = call.f, call.instance.name
-    length = _length_native(call, adjust)
+    length = _length_native(call, adjust, given)
     inside, index = call.index(0, call.instance.number("size"))
     with f.when(inside):
         for part, amount in (("packets", "1"), ("bytes", length)):
@@ -196,21 +205,22 @@ def _count_native(call: NativeCall, adjust: int | None) -> None:
 COUNT = count()
 
 
-def count_direct(adjust: int | None = None) -> Extern:
+def count_direct(adjust: int | None = None, given: int | None = None) -> Extern:
     """Count the packet in the direct counter that the table found (direct_resources.ON_CALL);
-    `adjust` as in `count`."""
+    `adjust` and `given` as in `count`."""
     return Extern(
-        partial(_count_direct, adjust=adjust), partial(_count_direct_native, adjust=adjust)
+        partial(_count_direct, adjust=adjust, given=given),
+        partial(_count_direct_native, adjust=adjust, given=given),
     )
 
 
-def _count_direct(call: Call, adjust: int | None) -> Run:
-    name, length = call.instance.name, _length(call, adjust)
+def _count_direct(call: Call, adjust: int | None, given: int | None) -> Run:
+    name, length = call.instance.name, _length(call, adjust, given)
     return lambda env: env[0].direct[name].add(length(env))
 
 
-def _count_direct_native(call: NativeCall, adjust: int | None) -> None:
-    write_count(call.f, found_cells(call), _length_native(call, adjust))
+def _count_direct_native(call: NativeCall, adjust: int | None, given: int | None) -> None:
+    write_count(call.f, found_cells(call), _length_native(call, adjust, given))
 
 
 COUNT_DIRECT = count_direct()

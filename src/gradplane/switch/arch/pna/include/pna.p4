@@ -260,6 +260,9 @@ enum PNA_CounterType_t { PACKETS, BYTES, PACKETS_AND_BYTES }
 extern Counter<W, S> {
     Counter(bit<32> n_counters, PNA_CounterType_t type);
     void count(in S index);
+#ifndef PNA_WITHOUT_DIRECTIONS
+    void count(in S index, in bit<32> increment); // bytes
+#endif
 }
 
 // Belongs to the table that names it as pna_direct_counter, whose actions call `count`.
@@ -267,6 +270,9 @@ extern Counter<W, S> {
 extern DirectCounter<W> {
     DirectCounter(PNA_CounterType_t type);
     void count();
+#ifndef PNA_WITHOUT_DIRECTIONS
+    void count(in bit<32> increment);
+#endif
 }
 
 enum PNA_MeterType_t { PACKETS, BYTES }
