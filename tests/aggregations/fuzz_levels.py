@@ -21,6 +21,7 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
+from levels_loop import CompiledNetwork
 from levels_network import Faults, deployment, discard, play
 
 from gradplane.experiment.deployment import Deployment
@@ -81,7 +82,7 @@ def attempt(seed: int) -> tuple[dict[str, Any], int]:
     faults = random_faults(random.Random(seed))
     if keys["target"] == "tna" and "quorums" in keys:
         faults = faults._replace(cuts=0.0)  # docs/tofino.md
-    network = play(tree, seed, faults, tensor=tensor)
+    network = play(tree, seed, faults, tensor=tensor, kind=CompiledNetwork)
     if "quorums" not in keys:
         assert _sums(network) == _flat(keys["workers"], keys["sum_bits"], tensor)
     return keys, network.check()

@@ -14,7 +14,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ import numpy as np
 
 from gradplane.controller import thc
 from gradplane.controller.connection import parse_p4info
+from gradplane.controller.plan import Setup
 from gradplane.experiment.deploying import deploy, resolve
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.schema import Experiment
@@ -129,26 +130,32 @@ class Network:
         self._topology, (job,) = deployed.topology, deployed.jobs
         self.job, self._random, self._faults = job.config, random.Random(seed), faults or Faults()
         self._members = job.members
-        self.switches = {
-            n: _switch(deployed, n, engine) for n in deployed.setups if deployed.setups[n].jobs
+        self._made = {
+            n: _made(deployed, n, engine) for n in deployed.setups if deployed.setups[n].jobs
         }
-        self._ends = {(link.a, link.a_port): link for link in self._topology.links}
-        self._ends |= {(link.b, link.b_port): link for link in self._topology.links}
+        self.switches = {name: made.switch for name, made in self._made.items()}
+        links = self._topology.links
+        self.ends = {(link.a, link.a_port): (link.b, link.b_port) for link in links}
+        self.ends |= {(link.b, link.b_port): (link.a, link.a_port) for link in links}
+        self.worker_of = {host.name: worker for worker, host in enumerate(self._members)}
         self.workers = [SwitchWorker(self.job, w) for w in range(self.job.workers)]
         # The node and port that each reaches.
         self.under_way: list[tuple[str, int, bytes | Recirculated]] = []
         self.now, self.results = 0, [{} for _ in self.workers]
-        self.sent: dict[tuple[int, int, int], np.ndarray] = {}  # values by worker, slot and round
-        # Of each result that a worker might take, by epoch, slot and round: count, digest, workers.
-        self.seen: dict[tuple[int, int, int], tuple[int, str]] = {}
+        self._delivered = Counter[int]()  # results of workers, by ticket
+        self.sent: dict[tuple[int, int, int], bytes] = {}  # codes by worker, slot and round
+        # Of each result that a worker might take, by epoch, slot and round: count, sums, workers.
+        self.seen: dict[tuple[int, int, int], tuple[int, bytes]] = {}
         self.joined: defaultdict[tuple[int, int, int], int] = defaultdict(int)
         self.arrivals: list[dict] = []
         self.epoch, self.restarts = self.job.transport.epoch, 0
-        self._deployed, self._changes = deployed, []  # those that the controller has yet to make
+        self._changes = []  # those that the controller has yet to make
         self._starts: list[tuple[int, int, np.ndarray, int]] = []  # of reduces
         self._last: dict[int, bytes] = {}
-        self.sparse, self.bytes = self.job.transport.nonzero_blocks, 0  # of all frames
-        self.links: list[str] = []  # that frames were sent on, as node they left
+        # What has been worked out: of payloads that workers send, and of frames that they receive.
+        self._frames: dict[tuple[int, bytes], bytes] = {}
+        self._received: dict[tuple[int, bytes], tuple] = {}
+        self.sparse = self.job.transport.nonzero_blocks
         self.sums: Counter[tuple[int, bool]] = Counter()  # results by worker, and whether with sums
         self.frames: list[tuple[str, str, bytes]] = []  # all of them: from a node to another
 
@@ -156,11 +163,7 @@ class Network:
         self, ticket: int, seed: int, workers: Iterable[int] | None = None, tensor: int = 0
     ) -> None:
         for w in range(self.job.workers) if workers is None else workers:
-            draw = np.random.default_rng([seed, ticket, w])
-            vector = draw.normal(size=VALUES)
-            if self.sparse:
-                vector *= np.repeat(draw.random(VALUES // 100) < 0.05, 100)
-            self._starts.append((w, ticket, vector.astype(np.float32), tensor))
+            self._starts.append((w, ticket, _vector(seed, ticket, w, self.sparse), tensor))
         while self._starts and not self._faults.late:
             self._start(0)
 
@@ -179,10 +182,13 @@ class Network:
     def run(self, ticket: int) -> None:
         """Let things happen until all workers have the result of a ticket."""
         events = 0
-        while any(ticket not in found for found in self.results):
+        while not self._ended(ticket):
             events += 1
             assert events < PATIENCE, f"stuck: {[w.waits for w in self.workers]}"
             self.step()
+
+    def _ended(self, ticket: int) -> bool:
+        return self._delivered[ticket] == len(self.workers)
 
     def step(self) -> None:
         """Let one thing happen."""
@@ -190,7 +196,7 @@ class Network:
         if self._controls():
             return
         if not self.under_way or early:
-            self._timers()
+            self._timer(self._random.randrange(len(self.workers)))
         else:
             self._event()
 
@@ -213,17 +219,10 @@ class Network:
         its next epoch: all switches shut it out, an entry at a time, and then let it in again."""
         self.restarts += 1
         self.epoch += 1
-        self.under_way = [
-            (node, port, frame)
-            for node, port, frame in self.under_way
-            if node != switch or not isinstance(frame, Recirculated)
-        ]
-        _forget(self.switches[switch], _program(self._deployed, switch)[1])
+        self._lose_passes(switch)
+        self._made[switch].forget()
         opened = [
-            (name, entity)
-            for name in self.switches
-            for entity in _entities(self._deployed, name, self.epoch)
-            if isinstance(entity, finsy.P4TableEntry) and entity.table_id in OF_EPOCHS
+            (name, entity) for name, made in self._made.items() for entity in made.gates(self.epoch)
         ]
         gates = [(name, entity) for name, entity in opened if entity.table_id != thc.MEMBERS]
         shut = [(name, (entity.table_id, dict(entity.match))) for name, entity in gates]
@@ -233,6 +232,13 @@ class Network:
         self._random.shuffle(shut)
         told = [(w, self.epoch) for w in range(len(self.workers))]
         self._changes = [*shut, *opened, *told]
+
+    def _lose_passes(self, switch: str) -> None:
+        self.under_way = [
+            (node, port, frame)
+            for node, port, frame in self.under_way
+            if node != switch or not isinstance(frame, Recirculated)
+        ]
 
     def _change(self, change) -> None:
         where, what = change
@@ -267,8 +273,7 @@ class Network:
         self.now += 1000
         self.arrive(*frame)
 
-    def _timers(self) -> None:
-        worker = self._random.randrange(len(self.workers))
+    def _timer(self, worker: int) -> None:
         alarm = self.workers[worker].record.alarm
         if alarm >= 0:
             self.now = max(self.now, alarm)
@@ -285,33 +290,37 @@ class Network:
             for out, packet in sent:
                 self._leave(node, out, packet)
             return
-        if node not in {host.name for host in self._members}:
-            return  # a switch of no job
-        worker = next(n for n, host in enumerate(self._members) if host.name == node)
-        datagram = frames.parse(frame, self._members[worker].mac)
-        self._see(worker, datagram.payload)
-        source, payloads = (datagram.source_ip, datagram.source_port), [datagram.payload]
-        received = self.workers[worker].receive(*source, Payloads.of(payloads), self.now)
+        if node in self.worker_of:  # and not a switch of no job
+            self._receive(self.worker_of[node], frame)
+
+    def _receive(self, worker: int, frame: bytes) -> None:
+        if (worker, frame) not in self._received:
+            datagram = frames.parse(frame, self._members[worker].mac)
+            counter = self._see(worker, datagram.payload)
+            source = datagram.source_ip, datagram.source_port
+            self._received[worker, frame] = *source, datagram.payload, counter
+        *source, payload, counter = self._received[worker, frame]
+        self.sums.update(counter)
+        received = self.workers[worker].receive(*source, Payloads.of([payload]), self.now)
         self._perform(worker, received)
 
-    def _see(self, worker: int, payload: bytes) -> None:
+    def _see(self, worker: int, payload: bytes) -> tuple[tuple[int, bool], ...]:
+        """Note who is in a result that a worker gets; return what counts it."""
         header, body = aggregation.parse(payload)
         if header.type is Type.SUMS:
             place = header.epoch, header.slot, header.round
-            width = self.job.transport.sum_bits
-            self.sums[worker, bool(body)] += 1
             if body:
-                found = header.count, digest(aggregation.unpack_sums(body, width))
+                found = header.count, body
                 assert self.seen.setdefault(place, found) == found, f"two results of {place}"
             children = header.path if self.job.leaves else header.bitmap
             if not header.flags & aggregation.UNCOUNTED:
                 for child, member in enumerate(self.job.rack(worker)):
                     self.joined[place] |= (children >> child & 1) << member
+            return ((worker, bool(body)),)
+        return ()
 
     def _leave(self, node: str, port: int, frame: bytes) -> None:
-        self.links.append(node)
-        self.bytes += len(frame)
-        end = self._ends[node, port].other_end(node)
+        end = self.ends[node, port]
         self.frames.append((node, end[0], frame))
         self.under_way.append((*end, frame))
 
@@ -322,18 +331,20 @@ class Network:
                     self._send(worker, payload)
             elif isinstance(action, Deliver):
                 self.results[worker][action.ticket] = action.result
+                self._delivered[action.ticket] += 1
             elif isinstance(action, Record):
                 self._note(worker, {"kind": action.kind} | action.fields)
 
     def _send(self, worker: int, payload: bytes) -> None:
-        header, body = aggregation.parse(payload)
-        if header.type is Type.INDICES:
-            table = np.array([*summed_codec(self.job).table, *[0] * 16][:16])
-            values = table[aggregation.unpack_indices(body, 4)]
-            known = self.sent.setdefault((worker, header.slot, header.round), values)
-            assert (known == values).all(), "other codes in one use of a slot"
+        if payload[0] & 15 == Type.INDICES:
             self._last[worker] = payload
-        self._leave(self._members[worker].name, 0, self.frame(worker, payload))
+        if (worker, payload) not in self._frames:
+            self._frames[worker, payload] = self.frame(worker, payload)
+            header, codes = aggregation.parse(payload)
+            if header.type is Type.INDICES:
+                known = self.sent.setdefault((worker, header.slot, header.round), codes)
+                assert known == codes, "other codes in one use of a slot"
+        self._leave(self._members[worker].name, 0, self._frames[worker, payload])
 
     def again(self, worker: int) -> None:
         """Send a worker's last packet of codes once more."""
@@ -347,7 +358,7 @@ class Network:
 
     def adds(self, switch: str) -> bool:
         """Return whether a switch adds sums of others."""
-        return self._deployed.setups[switch].jobs[0].adds
+        return self._made[switch].setup.jobs[0].adds
 
     def sent_for(self, switch: str, place: float, frame: bytes) -> list[tuple[str, str, bytes]]:
         """Return what a switch sends for a frame, from where and to where.
@@ -355,7 +366,7 @@ class Network:
         place: the port that the frame comes in by, from 0 for the first to below 1."""
         ports = sorted(self._topology.ports(switch))
         sent = self.switches[switch].process(ports[int(place * len(ports))], frame)
-        ends = [(self._ends[switch, out].other_end(switch)[0], data) for out, data in sent]
+        ends = [(self.ends[switch, out][0], data) for out, data in sent]
         return [(switch, end, data) for end, data in sorted(ends)]
 
     def events(self, switch: str) -> dict[str, int]:
@@ -372,7 +383,13 @@ class Network:
     def check(self) -> int:
         """Compare each result with the sum of those who are in; return of how many that workers
         have taken that was possible."""
-        kind, checked = f"<u{self.job.transport.sum_bits // 8}", defaultdict(set)
+        width, checked = self.job.transport.sum_bits, defaultdict(set)
+        kind, table = f"<u{width // 8}", np.array([*summed_codec(self.job).table, *[0] * 16][:16])
+
+        @functools.cache
+        def values(*sent: int) -> np.ndarray:
+            return table[aggregation.unpack_indices(self.sent[sent], 4)]
+
         for (epoch, *place), (count, found) in self.seen.items():
             joined = self.joined[epoch, *place]
             who = [w for w in range(self.job.workers) if joined >> w & 1]
@@ -380,9 +397,9 @@ class Network:
                 assert len(who) < count, (epoch, place, who)
                 continue  # nobody of some rack has the result
             assert all((w, *place) in self.sent for w in who), (epoch, place, who)
-            sums = sum(self.sent[w, *place] for w in who)
-            assert found == digest(np.asarray(sums, kind)), (epoch, place, who)
-            checked[tuple(place)].add(found)
+            right = digest(np.asarray(sum(values(w, *place) for w in who), kind))
+            assert digest(aggregation.unpack_sums(found, width)) == right, (epoch, place, who)
+            checked[tuple(place)].add(right)
         arrivals = [line for line in self.arrivals if line["digest"]]
         taken = [(line["digest"], checked[line["slot"], line["use"]]) for line in arrivals]
         return sum(found in right for found, right in taken)
@@ -395,70 +412,128 @@ def play(
     reduces: int = 2,
     tensor: int = 0,
     engine: str = "jit",
+    kind: type[Network] = Network,
 ) -> Network:
     """Let all workers reduce, one vector after the other, the same ones whatever the seed."""
-    network = Network(deployed, seed, faults, engine)
+    network = kind(deployed, seed, faults, engine)
     for ticket in range(reduces):
         network.reduce(ticket, 7, tensor=tensor)
         network.run(ticket)
     return network
 
 
-_MADE: dict[tuple[int, str, str], Switch] = {}
+@functools.cache
+def _vector(seed: int, ticket: int, worker: int, sparse: bool) -> np.ndarray:
+    draw = np.random.default_rng([seed, ticket, worker])
+    vector = draw.normal(size=VALUES)
+    if sparse:
+        vector *= np.repeat(draw.random(VALUES // 100) < 0.05, 100)
+    return vector.astype(np.float32)
 
 
-def _switch(deployed: Deployment, name: str, engine: str) -> Switch:
-    """Return a switch with a job's entries and empty registers; it is made once."""
-    setup, (program, schema) = deployed.setups[name], _program(deployed, name)
-    place = id(deployed), name, engine
-    switch = _MADE[place] = _MADE.get(place) or Switch(program, engine=engine)
-    if not switch.table("routes").entries():
-        local = thc.local(setup.ip, schema)
-        for entity in (*local, *_entities(deployed, name)):
-            if isinstance(entity, finsy.P4MulticastGroupEntry):
-                replicas = [tuple(replica) for replica in entity.replicas]
-                switch.multicast(entity.multicast_group_id, replicas)
-            elif entity.table_id not in OF_EPOCHS:
-                _put(switch, entity)
-    _forget(switch, schema)
-    for entity in _entities(deployed, name):
-        if isinstance(entity, finsy.P4TableEntry) and entity.table_id in OF_EPOCHS:
-            _put(switch, entity)
-    return switch
-
+# Switches, which are made once for all trees, as they take longer than a schedule
 
 OF_EPOCHS = thc.MEMBERS, thc.PARENTS
 """The tables whose entries have the job's epoch."""
 
 
+@dataclass
+class Made:
+    """A switch in a job's tree. kind: its program and engine. entries: actions by table and match,
+    without those of OF_EPOCHS."""
+
+    kind: tuple[int, str]
+    switch: Switch
+    schema: finsy.P4Schema
+    entries: dict[tuple[object, ...], tuple[object, ...]] = field(default_factory=dict)
+    setup: Setup | None = None
+    by_epoch: dict[int, list[finsy.P4TableEntry]] = field(default_factory=dict)
+
+    def place(self, setup: Setup) -> None:
+        """Let it be a switch of another tree: change the entries that differ."""
+        self.setup, wanted = setup, {}
+        self.by_epoch.clear()
+        for entity in (*thc.local(setup.ip, self.schema), *self._entities()):
+            if isinstance(entity, finsy.P4MulticastGroupEntry):
+                replicas = [tuple(replica) for replica in entity.replicas]
+                self.switch.multicast(entity.multicast_group_id, replicas)
+            elif entity.table_id not in OF_EPOCHS:
+                match, action = _what(entity)
+                key = entity.table_id, tuple(sorted(match.items()))
+                wanted[key] = action[0], tuple(sorted(action[1].items()))
+        for table, match in self.entries.keys() - wanted.keys():
+            self.switch.table(table).remove(dict(match))
+        for (table, match), (action, data) in wanted.items():
+            known = self.entries.get((table, match))
+            if known != (action, data):
+                change = self.switch.table(table).modify if known else self.switch.table(table).add
+                change(dict(match), action, dict(data))
+        self.entries = wanted
+
+    def gates(self, epoch: int) -> list[finsy.P4TableEntry]:
+        """Return the entries of OF_EPOCHS in an epoch."""
+        if epoch not in self.by_epoch:
+            entities = self._entities(epoch)
+            tables = [one for one in entities if isinstance(one, finsy.P4TableEntry)]
+            self.by_epoch[epoch] = [one for one in tables if one.table_id in OF_EPOCHS]
+        return self.by_epoch[epoch]
+
+    def forget(self) -> None:
+        """Empty registers and counters, and the tables without which all packets are dropped."""
+        state = self.switch.state
+        for cells in (*state.registers.values(), *state.counters.values()):
+            cells.clear()
+        for table in thc.gates(self.schema):
+            self.switch.table(table).clear()
+
+    def _entities(self, epoch: int = 0):
+        (plan,) = self.setup.jobs
+        plan = replace(plan, epoch=epoch or plan.epoch)
+        return thc.job_entries(plan, self.schema, self.setup.ip, self.setup.mac)
+
+
+_PLACED: dict[tuple[int, str, str], Made] = {}
+_IDLE: defaultdict[tuple[int, str], list[Made]] = defaultdict(list)
+"""Those of no tree, by their program."""
+
+
+def _made(deployed: Deployment, name: str, engine: str) -> Made:
+    """Return a switch with a job's entries and empty registers."""
+    setup, (program, schema) = deployed.setups[name], _program(deployed, name)
+    place = id(deployed), name, engine
+    if place not in _PLACED:
+        kind = id(program), engine
+        idle = _IDLE[kind]
+        made = idle.pop() if idle else Made(kind, Switch(program, engine=engine), schema)
+        made.place(setup)
+        _PLACED[place] = made
+    made = _PLACED[place]
+    made.forget()
+    for entity in made.gates(0):
+        _put(made.switch, entity)
+    return made
+
+
 def discard() -> None:
-    """Discard all jobs and switches that were made."""
+    """Discard all jobs; their switches may be of others."""
     deployment.cache_clear()
-    _MADE.clear()
+    for made in _PLACED.values():
+        _IDLE[made.kind].append(made)
+    _PLACED.clear()
 
 
-def _forget(switch: Switch, schema: finsy.P4Schema) -> None:
-    """Empty registers and counters, and the tables without which all packets are dropped."""
-    for cells in (*switch.state.registers.values(), *switch.state.counters.values()):
-        cells.clear()
-    for table in thc.gates(schema):
-        switch.table(table).clear()
-
-
-def _entities(deployed: Deployment, name: str, epoch: int = 0):
-    setup = deployed.setups[name]
-    (plan,) = setup.jobs
-    plan = replace(plan, epoch=epoch or plan.epoch)
-    return thc.job_entries(plan, _program(deployed, name)[1], setup.ip, setup.mac)
+def _what(entry: finsy.P4TableEntry) -> tuple[dict, tuple[str, dict]]:
+    """Return an entry's match, and its action with its data."""
+    match = dict(entry.match or {})
+    if "hdr.ipv4.dst_addr" in match:
+        match["hdr.ipv4.dst_addr"] = (match["hdr.ipv4.dst_addr"].split("/")[0], 32)
+    return match, (entry.action.name, dict(entry.action.args))
 
 
 def _put(switch: Switch, entry: finsy.P4TableEntry) -> None:
     """Add an entry, or change it."""
-    match, table = dict(entry.match or {}), switch.table(entry.table_id)
-    if "hdr.ipv4.dst_addr" in match:
-        match["hdr.ipv4.dst_addr"] = (match["hdr.ipv4.dst_addr"].split("/")[0], 32)
-    what = match, entry.action.name, dict(entry.action.args)
+    (match, action), table = _what(entry), switch.table(entry.table_id)
     try:
-        table.modify(*what)
+        table.modify(match, *action)
     except TableError:
-        table.add(*what)
+        table.add(match, *action)

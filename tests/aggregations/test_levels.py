@@ -307,10 +307,10 @@ def test_a_retransmission_is_one_packet_on_each_link_of_its_path() -> None:
     network = play(deployment(4, 2), 0, Faults(), reduces=1)
     network.settle()
     for worker, leaf in ((0, "s1"), (3, "s2")):
-        network.links.clear()
+        network.frames.clear()
         network.again(worker)
         network.settle()
-        assert network.links == [f"h{worker + 1}", leaf, "s4", leaf]
+        assert [node for node, *_ in network.frames] == [f"h{worker + 1}", leaf, "s4", leaf]
     # Of four slots each root has two; the norm is slot 0's.
     assert network.events("s3") == {"accepted": 6, "completed sums": 2, "completed norms": 1}
     assert network.events("s4") == {"accepted": 4, "late": 2, "completed sums": 2}

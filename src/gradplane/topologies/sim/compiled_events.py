@@ -335,7 +335,7 @@ class CompiledEvents:
         assert native is not None, "the compiled loop runs machine code only"
         row = self._memory.table(at.SWITCHES)[number]
         placed = self._placed.setdefault(native.state, np.zeros(1, np.int64))
-        row[at.ONCE : at.PLACED] = _columns(native)
+        row[at.ONCE : at.PLACED] = columns(native)
         row[at.PLACED] = address_of(placed)
         self._memory.need_meta(native.meta_size)
         self._engines[number] = engine
@@ -451,7 +451,7 @@ class CompiledEvents:
         loop.push(words, self.now + latency, at.LEAVE | switch << 8, numbers[0])
 
 
-def _columns(native: NativePass) -> list[int]:
+def columns(native: NativePass) -> list[int]:
     """Return the columns of SWITCHES from ONCE on."""
     return [
         native.once, native.now, native.microseconds, native.sent, native.out, native.again,

@@ -338,7 +338,7 @@ def _put_back(switches):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _run_pass(words, number, port, packet):  # type: ignore[no-untyped-def]
+def run_pass(words, number, port, packet):  # type: ignore[no-untyped-def]
     """Run one pass of a packet, and release it; `port` is that of its arrival, -1 for a further
     pass. Returns a reason to return, or -1."""
     switch = _table(words, at.SWITCHES, at.SWITCH_COLUMNS)[number]
@@ -363,7 +363,7 @@ def _run_pass(words, number, port, packet):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _collect(words, number):  # type: ignore[no-untyped-def]
-    """Take what a pass gave; it leaves the switch after its latency. Returns as _run_pass."""
+    """Take what a pass gave; it leaves the switch after its latency. Returns as run_pass."""
     switch = _table(words, at.SWITCHES, at.SWITCH_COLUMNS)[number]
     if switch[at.STATE] != switch[at.OWN]:
         _place(switch)
@@ -557,7 +557,7 @@ def _run(words):  # type: ignore[no-untyped-def]
         _pop_arrival(words, channel, subject)
         words[at.NOW] = time
         port = channel[at.DEST_PORT] if channel[at.DEST_KIND] == at.TO_SWITCH else -1
-        reason = _run_pass(words, dest, port, subject)
+        reason = run_pass(words, dest, port, subject)
         if reason >= 0:
             return reason
     return at.ENOUGH
