@@ -208,6 +208,22 @@ def test_a_sum_is_of_the_same_workers_in_all_passes_when_a_frame_is_lost_between
         play(deployed, seed, Faults(copies=0.2, timers=0.02, passes=True, cuts=0.05)).check()
 
 
+def test_a_packet_that_is_left_out_of_an_open_cell_asks_for_the_result() -> None:
+    """The one that is in the first pass is lost behind it, and its worker, which may have another
+    rack's result, may never send it again."""
+    network = Network(deployment(4, 2, quorums=(1, 1)))
+    lost, left_out = (
+        network.frame(worker, Header(Type.INDICES, 0, worker, 0, 1, 8).pack() + bytes(512))
+        for worker in (0, 1)
+    )
+    leaf = network.switches["s1"]
+    sent, between = leaf.run_once(1, lost)
+    assert (len(sent), len(between)) == (0, 1)
+    ((_, question),) = leaf.process(2, left_out)
+    header = parse(question[UDP_OVERHEAD:])[0]
+    assert (header.type, header.bitmap) == (Type.QUESTION, 2)
+
+
 def test_a_notice_in_the_place_of_a_result_that_was_being_collected_has_its_path() -> None:
     network = Network(deployment(4, 2, target="tna"))
     root = network.switches["s3"]

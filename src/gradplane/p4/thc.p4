@@ -31,7 +31,8 @@
 // At the quorum the cell closes: from then on it is only read. The packet that closes the last pass
 // multicasts the result; the sender of one that finds every pass closed gets it alone. With a parent,
 // both go to it instead, the second with its path. Where some switch of the job closes without all of
-// its children, a packet that is counted already goes up as a question, as higher up it may be closed.
+// its children, a packet that an open cell does not take, since it is counted or an earlier pass left
+// it out, goes up as a question, as higher up it may be closed.
 //
 // Codes may name the only child that needs their sums (reduce-scatter). At the children of the
 // switch the others get a result without sums; between switches results are whole.
@@ -779,7 +780,8 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                             hdr.agg.pass = 0;
                             hdr.done.pop_front(PASSES - 1);
                             hdr.sums.setInvalid();
-                        } else if (meta.duplicate == 1 && meta.has_parent == 1 && meta.asks == 1) {
+                        } else if (meta.update == UPDATE_NONE && meta.has_parent == 1
+                                && meta.asks == 1) {
                             push();
                             ask_parent(0);
                         }
