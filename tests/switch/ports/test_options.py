@@ -50,6 +50,15 @@ def test_what_simple_switch_grpc_scripts_say() -> None:
     )
 
 
+def test_ports_have_the_chips_queues_under_bfruntime() -> None:
+    """Scripts configure queue 7 of a port of the chip without dealing out queues first."""
+    assert parse_options(["p.p4", "--bfrt-addr"]).priority_queues == 8
+    assert (
+        parse_options(["p.p4", "--bfrt-addr", "--", "--priority-queues", "2"]).priority_queues == 2
+    )
+    assert parse_options(["p.p4"]).priority_queues is None
+
+
 def test_a_shipped_program_by_its_name_unless_there_is_such_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,6 +135,8 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
     queues = parsed.priority_queues
     if queues is not None and not 1 <= queues <= PRIORITIES:
         raise OptionError(f"--priority-queues {queues}: a port has 1 to {PRIORITIES}")
+    if queues is None and parsed.bfrt_addr is not None:
+        queues = PRIORITIES  # the chip's ports start with so many, which scripts configure
     for option, value in (("rate", parsed.queue_rate), ("depth", parsed.queue_depth)):
         if value is not None and not 0 <= value < MOST_PACKETS:
             raise OptionError(f"--queue-{option} {value}: not within 0 to {MOST_PACKETS - 1}")
@@ -205,7 +207,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         device_id=parsed.device_id,
         cpu_port=parsed.cpu_port,
         drop_port=parsed.drop_port,
-        priority_queues=parsed.priority_queues,
+        priority_queues=queues,
         queue_rate=parsed.queue_rate,
         queue_depth=parsed.queue_depth,
         grpc_address=parsed.grpc_server_addr,
@@ -270,7 +272,8 @@ _OPTIONS = (
     Option("--grpc-server-with-client-auth", "", "require their certificates", group=_TARGET),
     Option("--cpu-port", "PORT", "the port of packet-ins and packet-outs", int, group=_TARGET),
     Option("--drop-port", "PORT", "the port that mark_to_drop sets", int, DROP_PORT, group=_TARGET),
-    Option("--priority-queues", "N", "queues of each port, 1 to 8", int, group=_TARGET),
+    Option("--priority-queues", "N", "queues of each port, 1 to 8 (with --bfrt-addr: 8)", int,
+           group=_TARGET),
 )  # fmt: skip
 _USAGE = "gradplane switch [OPTIONS] [FILE.p4 ...] [-- TARGET OPTIONS]"
 _ABOUT = """Run a P4 switch on network interfaces, under P4Runtime.
