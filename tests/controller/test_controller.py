@@ -48,7 +48,7 @@ from gradplane.controller import (
 from gradplane.controller.connection import Connection
 from gradplane.controller.controller_errors import NoAnswerError
 from gradplane.controller.plan import LIFE
-from gradplane.controller.thc import EVENT_NAMES
+from gradplane.controller.thc import EVENT_NAMES, SHARED_EVENT_NAMES
 from gradplane.hosts.wire import aggregation
 
 IP, MAC = "10.0.0.254", "00:00:00:00:00:fe"
@@ -248,12 +248,14 @@ def test_many_switches_at_once(pipeline, caplog):
     assert caplog.text == ""
 
 
-def test_the_event_names_are_the_programs(pipeline):
-    """One for each constant of p4/thc.p4, and of what it shares with shared.p4."""
-    shared = THC.with_name("include") / "v1model_aggregation.p4"
-    lines = [*THC.read_text().splitlines(), *shared.read_text().splitlines()]
-    constants = [line for line in lines if "const bit<4> EVENT_" in line]
-    assert len(constants) == len(EVENT_NAMES)
+def test_there_is_a_name_for_each_event_of_the_programs():
+    text = THC.with_name("include").joinpath("aggregation_events.p4").read_text()
+    common, shared, alone = (
+        [int(n) for n in re.findall(r"const event_t EVENT_\w+ = (\d+);", part)]
+        for part in re.split("#ifdef SHARES_SLOTS|#else", text)
+    )
+    assert sorted(common + alone) == list(range(len(EVENT_NAMES)))
+    assert sorted(common + shared) == list(range(len(SHARED_EVENT_NAMES)))
 
 
 @pytest.mark.parametrize(

@@ -27,16 +27,8 @@
 #include <core.p4>
 #include <v1model.p4>
 
-#define SWAPS
+#define SHARES_SLOTS
 #include "include/v1model_aggregation.p4"
-
-// Its own events.
-const bit<4> EVENT_TAKEN = 2;           // passed on, as the slot has another chunk
-const bit<4> EVENT_EVICTED = 4;         // another chunk has been carried away
-const bit<4> EVENT_DIRECT = 5;          // sent again, passed on
-const bit<4> EVENT_FREED = 6;           // sent again, with the slot's content
-const bit<4> EVENT_BROKEN = 7;          // a later cell was not as the first one
-const bit<4> EVENT_NORM = 13;
 
 const bit<8> SERVER = 255;          // its number among the receivers
 
@@ -92,7 +84,7 @@ struct metadata_t {
     update_t update;
     bit<1>  leaves;
     bit<1>  broken;
-    bit<4>  event;
+    event_t event;
 }
 
 parser ThcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,

@@ -26,27 +26,9 @@
 #include <core.p4>
 #include <t2na.p4>
 
+#define SHARES_SLOTS
 #include "include/tna_aggregation.p4"
 
-// The events of shared.p4.
-const event_t EVENT_ACCEPTED = 0;
-const event_t EVENT_DUPLICATE = 1;
-const event_t EVENT_TAKEN = 2;
-const event_t EVENT_SUMS = 3;
-const event_t EVENT_EVICTED = 4;
-const event_t EVENT_DIRECT = 5;
-const event_t EVENT_FREED = 6;
-const event_t EVENT_BROKEN = 7;
-const event_t EVENT_BAD_SLOT = 8;
-const event_t EVENT_BAD_FORMAT = 9;
-const event_t EVENT_SPOOFED_PASS = 10;
-const event_t EVENT_STATUS = 11;
-const event_t EVENT_UNKNOWN_TYPE = 12;
-const event_t EVENT_NORM = 13;
-const event_t EVENT_OTHER_EPOCH = 14;
-const event_t EVENT_PASSED_DOWN = 15;
-
-const verdict_t UP = 5;             // to a server
 const verdict_t EVICT = 6;          // to another pass, and so does a copy
 
 const operation_t DIRECT = 3;
@@ -67,9 +49,6 @@ typedef bit<16> relation_t;
 const relation_t FREE = 0x000A;
 const relation_t OURS = 0x0040;
 
-// One of the combinations of a relation.
-#define IN(relation) 0 &&& ~relation
-
 // What the relation lets the packet do with the cell.
 typedef bit<3> access_t;
 const access_t KEEP_OUT = 0;
@@ -84,7 +63,6 @@ const answer_t NO = 1;
 const answer_t YES = 2;
 
 struct tag_t { bit<32> round; bit<32> chunk; }  // chunk: epoch 8, job 8, slot 16; 0: free
-struct workers_t { bit<32> low; bit<32> high; }
 
 // Precedes a packet between two passes, and from ingress to egress.
 header recirculation_t {
@@ -271,11 +249,6 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
     // -- the operation, or why it is refused ----------------------------------------------------
 
-    action refuse(event_t event) {
-        meta.operation = REFUSED;
-        meta.event = event;
-    }
-
     action of_pass(operation_t operation) {
         meta.operation = operation;
         meta.cell = meta.slot ++ hdr.agg.pass[PASS_BITS - 1:0];
@@ -286,7 +259,6 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.event = event;
     }
 
-#define HEADER_ONLY (IPV4_BYTES + UDP_BYTES + AGGREGATION_BYTES)
 #define WITH_CODES (HEADER_ONLY + CODES_BYTES)
 #define WITH_SUMS (HEADER_ONLY + SUMS_BYTES)
 #define FROM_WORKER(type, epoch, flags, length) \
@@ -597,11 +569,6 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         hdr.agg.pass = hdr.agg.pass - 1;
     }
 
-    action collect_next() {
-        meta.verdict = RECIRCULATE;
-        hdr.agg.pass = hdr.agg.pass - 1;
-    }
-
     action break_off() {
         meta.verdict = RECIRCULATE;
         hdr.recirculation.broken = 1;
@@ -650,13 +617,6 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         hdr.recirculation.receiver = hdr.agg.worker - 1;
         hdr.agg.worker = 0;
     }
-
-    action stop(event_t event) {
-        meta.event = event;
-        meta.finished = 1;
-    }
-
-    action count_refusal() { meta.finished = 1; }
 
     @hidden table outcomes {
         key = {

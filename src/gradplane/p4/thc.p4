@@ -47,14 +47,6 @@
 #include "include/v1model_aggregation.p4"
 #include "include/equal_ways.p4"
 
-// Its own events.
-const bit<4> EVENT_LATE = 2;
-const bit<4> EVENT_NORM = 4;
-const bit<4> EVENT_STRAGGLER = 5;
-const bit<4> EVENT_NORM_DIFFERS = 6;
-const bit<4> EVENT_BAD_NORM = 7;
-const bit<4> EVENT_ROUND_AHEAD = 13;
-
 // The sizes of a packet's codes and sums. Those that repeat, with the flag, have a period of eight
 // bytes of codes.
 #ifdef NONZERO_BLOCKS
@@ -146,7 +138,7 @@ struct metadata_t {
     bit<1>  collecting;
     bit<1>  counted;
     bit<1>  duplicate;
-    bit<4>  event;
+    event_t event;
 #ifdef ECN_THRESHOLD
     ecn_t   ecn;            // of the packets that the answer is about
 #endif

@@ -47,26 +47,6 @@
 typedef bit<(SLOT_BITS + PASS_BITS + 1)> state_t;   // 0, slot, pass; or 1, slot, 0: its norms
 #define STATES (2 * CELLS)
 
-// The events of thc.p4.
-const event_t EVENT_ACCEPTED = 0;
-const event_t EVENT_DUPLICATE = 1;
-const event_t EVENT_LATE = 2;
-const event_t EVENT_SUMS = 3;
-const event_t EVENT_NORM = 4;
-const event_t EVENT_STRAGGLER = 5;
-const event_t EVENT_NORM_DIFFERS = 6;
-const event_t EVENT_BAD_NORM = 7;
-const event_t EVENT_BAD_SLOT = 8;
-const event_t EVENT_BAD_FORMAT = 9;
-const event_t EVENT_SPOOFED_PASS = 10;
-const event_t EVENT_STATUS = 11;
-const event_t EVENT_UNKNOWN_TYPE = 12;
-const event_t EVENT_ROUND_AHEAD = 13;
-const event_t EVENT_OTHER_EPOCH = 14;
-#ifdef ROLE
-const event_t EVENT_PASSED_DOWN = 15;
-#endif
-
 // No completion: an event that is not one of those.
 const event_t NOTHING = 0;
 
@@ -76,8 +56,6 @@ const operation_t NORM_STATUS = 5;
 const operation_t OLD_CODES = 6;    // of another epoch than the job's
 const operation_t OLD_HEADER = 7;
 #ifdef ROLE
-const verdict_t UP = 5;     // to the parent
-
 // Beside QUESTION: its like of a norm, and from a parent a result and another answer.
 const operation_t NORM_QUESTION = 9;
 const operation_t DOWN_RESULT = 10;
@@ -114,7 +92,6 @@ const room_t FULL = 1;
 const room_t LAST_PLACE = 2;
 
 struct round_and_norm_t { bit<32> round; bit<32> norm; }
-struct workers_t { bit<32> low; bit<32> high; }
 
 // Of a table of entries here, with the program's role or without.
 #ifdef ROLE
@@ -122,9 +99,6 @@ struct workers_t { bit<32> low; bit<32> high; }
 #else
 #define SIZE(alone, in_tree) alone
 #endif
-
-// One of the combinations of a relation.
-#define IN(relation) 0 &&& ~relation
 
 // Precedes a packet between two passes, and from ingress to egress.
 header recirculation_t {
@@ -347,11 +321,6 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
     // -- the operation, or why it is refused ----------------------------------------------------
 
-    action refuse(event_t event) {
-        meta.operation = REFUSED;
-        meta.event = event;
-    }
-
     action of_pass(operation_t operation) {
         meta.operation = operation;
         meta.cell = meta.slot[SLOT_BITS - 1:0] ++ hdr.agg.pass[PASS_BITS - 1:0];
@@ -368,7 +337,6 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.state = 1w1 ++ meta.slot[SLOT_BITS - 1:0] ++ (bit<PASS_BITS>) 0;
     }
 
-#define HEADER_ONLY (IPV4_BYTES + UDP_BYTES + AGGREGATION_BYTES)
 #ifdef NODE
     action of_question() {
         meta.operation = QUESTION;
@@ -844,11 +812,6 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     }
 #endif
 
-    action collect_next() {
-        meta.verdict = RECIRCULATE;
-        hdr.agg.pass = hdr.agg.pass - 1;
-    }
-
     action answer_sums(verdict_t verdict, event_t event, event_t completion) {
         meta.verdict = verdict;
         meta.event = event;
@@ -1019,13 +982,6 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         size = 64;
     }
 #endif
-
-    action stop(event_t event) {
-        meta.event = event;
-        meta.finished = 1;
-    }
-
-    action count_refusal() { meta.finished = 1; }
 
 #ifdef ROLE
 #define IN_TREE , _, _, _

@@ -60,6 +60,6 @@ typedef bit<2> update_t;
 const update_t UPDATE_NONE = 0;     // only read
 const update_t UPDATE_START = 1;    // the first of a round: overwrite
 const update_t UPDATE_ADD = 2;
-const update_t UPDATE_SWAP = 3;     // overwrite, and return what was there: with SWAPS alone
+const update_t UPDATE_SWAP = 3;     // overwrite, and return what was there: with SHARES_SLOTS
 
 #endif

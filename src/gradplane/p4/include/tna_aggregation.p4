@@ -4,6 +4,7 @@
 #define GRADPLANE_TNA_AGGREGATION_P4
 
 #include "headers.p4"
+#include "aggregation_events.p4"
 
 // A stateful ALU adds to a number of 32 bits, and a chip's containers hold 32 of them beside the
 // headers. So a block has four lanes of 8 bits, two of 16, or one of 32, and a packet eight passes.
@@ -49,9 +50,6 @@ const bit<2> AGGREGATING_PIPE = 0;
 const PortId_t RECIRCULATION_PORT = 6;
 #define OF_AGGREGATING_PIPE 9w0 &&& 9w0x180
 
-// An event counted per job: index job * 16 + event.
-typedef bit<4> event_t;
-
 // The verdict on the packet.
 typedef bit<3> verdict_t;
 const verdict_t DROP = 0;
@@ -59,6 +57,7 @@ const verdict_t FORWARD = 1;
 const verdict_t RECIRCULATE = 2;
 const verdict_t ANSWER = 3;         // to one worker
 const verdict_t MULTICAST = 4;      // to all workers of the job
+const verdict_t UP = 5;             // to the parent, or to a server
 
 // The operation that a packet asks for.
 #ifdef ROLE
@@ -72,6 +71,13 @@ const operation_t COLLECT = 2;
 #ifdef ROLE
 const operation_t QUESTION = 8;
 #endif
+
+#define HEADER_ONLY (IPV4_BYTES + UDP_BYTES + AGGREGATION_BYTES)
+
+// One of the combinations of a relation of the packet to a cell, which has one bit for each.
+#define IN(relation) 0 &&& ~relation
+
+struct workers_t { bit<32> low; bit<32> high; }
 
 #include "tna_block.p4"
 

@@ -1,9 +1,10 @@
-// What the aggregation programs for v1model share: the cable, ports, events, verdicts, and the block.
+// What the aggregation programs for v1model share: the cable, ports, verdicts, and the block.
 
 #ifndef GRADPLANE_V1MODEL_AGGREGATION_P4
 #define GRADPLANE_V1MODEL_AGGREGATION_P4
 
 #include "headers.p4"
+#include "aggregation_events.p4"
 #include "ecn.p4"
 #include "v1model_block.p4"
 
@@ -27,18 +28,6 @@ const bit<9> CABLE_IN = 509;
 const bit<32> INSTANCE_REPLICATION = 5;
 const bit<32> INSTANCE_RECIRCULATED = 4;
 const bit<9>  RECIRCULATION_PORT = 510;
-
-// Events counted per job: index job * 16 + event. Each program has some of its own.
-const bit<4> EVENT_ACCEPTED = 0;
-const bit<4> EVENT_DUPLICATE = 1;
-const bit<4> EVENT_SUMS = 3;
-const bit<4> EVENT_BAD_SLOT = 8;
-const bit<4> EVENT_BAD_FORMAT = 9;
-const bit<4> EVENT_SPOOFED_PASS = 10;
-const bit<4> EVENT_STATUS = 11;
-const bit<4> EVENT_UNKNOWN_TYPE = 12;
-const bit<4> EVENT_OTHER_EPOCH = 14;
-const bit<4> EVENT_PASSED_DOWN = 15;
 
 // What the checksum of an aggregation header covers, beside the path.
 #define HEADER_FIELDS \

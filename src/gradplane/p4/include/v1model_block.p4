@@ -63,7 +63,7 @@ control Block(in bit<8> job, in indices_t codes, in bit<32> cell, in update_t up
             total = total + given;
             sums.write(cell, total);
         }
-#ifdef SWAPS
+#ifdef SHARES_SLOTS
         else if (update == UPDATE_SWAP) {
             sums.write(cell, given);
         }
