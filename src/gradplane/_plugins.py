@@ -238,11 +238,7 @@ def _hidden(error: BaseException) -> str:
 
 
 def _only(
-    what: str,
-    reference: str,
-    module: ModuleType,
-    base: type[Any] | None,
-    takes: Collection[str],
+    what: str, reference: str, module: ModuleType, base: type[Any] | None, takes: Collection[str]
 ) -> Any:
     """Return the only object that is meant in a file: of a base; or of the file's name, else one
     that takes the arguments."""

@@ -129,12 +129,7 @@ class GridCodec(Codec):
         return out, context.state
 
     def decode_sum(
-        self,
-        sums: Sums,
-        n: int,
-        count: int | Sums,
-        shared: Floats | None,
-        seed: int = 0,
+        self, sums: Sums, n: int, count: int | Sums, shared: Floats | None, seed: int = 0
     ) -> Floats:
         """Decode sums; a missing lane's estimate is 0 before the inverse rotation."""
         shared = self._shared(shared, n)

@@ -13,15 +13,7 @@ import numpy.typing as npt
 
 from gradplane._kernels import njit
 from gradplane.codecs import _packing
-from gradplane.codecs._base import (
-    CodecError,
-    Codes,
-    Context,
-    Floats,
-    Partition,
-    State,
-    check_int,
-)
+from gradplane.codecs._base import CodecError, Codes, Context, Floats, Partition, State, check_int
 from gradplane.codecs._grid import GridCodec, Sums
 
 _DIGITS = 8

@@ -128,10 +128,7 @@ def diff_operations(
 
 
 def _loadable(
-    program: Path,
-    folders: Sequence[Path],
-    macros: Mapping[str, str] | Sequence[str],
-    compiler: str,
+    program: Path, folders: Sequence[Path], macros: Mapping[str, str] | Sequence[str], compiler: str
 ) -> tuple[Bmv2, Compiled, p4i.P4Info, bytes]:
     """Return BMv2's target, the program, and P4Info and device config of it."""
     target = targets.get("bmv2", compiler=compiler)

@@ -22,13 +22,7 @@ from gradplane.switch.ir.walk import blocks, statements
 from gradplane.switch.p4runtime.p4info import is_hidden
 from gradplane.switch.runtime.action_lists import ActionList, annotated
 from gradplane.switch.runtime.control_errors import TableError
-from gradplane.switch.runtime.entries import (
-    ActionData,
-    Entry,
-    EntryAction,
-    GroupRef,
-    MemberRef,
-)
+from gradplane.switch.runtime.entries import ActionData, Entry, EntryAction, GroupRef, MemberRef
 from gradplane.switch.runtime.match_fields import KeyField, Match
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.packet_passes import ENDLESS

@@ -25,11 +25,7 @@ from gradplane.switch.p4runtime.service import P4RuntimeService
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
 
 CPU_PORT = 510
-_WRITES = {
-    "insert": p4r.Update.INSERT,
-    "modify": p4r.Update.MODIFY,
-    "delete": p4r.Update.DELETE,
-}
+_WRITES = {"insert": p4r.Update.INSERT, "modify": p4r.Update.MODIFY, "delete": p4r.Update.DELETE}
 _MARKS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\#.*|\$([\w.$]+)""")
 _QUIET = 0.15  # seconds without a message after which BMv2 has none to send
 Answer = tuple[str, ...]

@@ -47,14 +47,7 @@ from gradplane.experiment.schema import (
 )
 from gradplane.experiment.tensor_codecs import Named, host_codec
 from gradplane.hosts.absences import Absence
-from gradplane.hosts.config import (
-    Coding,
-    ConfigError,
-    HostConfig,
-    JobConfig,
-    Training,
-    Transport,
-)
+from gradplane.hosts.config import Coding, ConfigError, HostConfig, JobConfig, Training, Transport
 from gradplane.hosts.group_tree import Group
 from gradplane.hosts.protocols.job_codec import make_codec
 from gradplane.hosts.stream.segments import VALUES_HEADER_SIZE
@@ -68,10 +61,7 @@ from gradplane.topologies.topology_errors import NoPlaceError, TopologyError
 if TYPE_CHECKING:
     from gradplane.controller.connection import Entity
 
-_KEYS = {
-    "codec": "push",
-    "pull_codec": "pull",
-}
+_KEYS = {"codec": "push", "pull_codec": "pull"}
 """The keys of a [[job]] that fields of JobConfig with another name come from."""
 
 
@@ -640,8 +630,7 @@ def _hosts(experiment: Experiment, deployed: DeployedJob) -> Iterator[HostConfig
             log="",
             start_at=None,
             joins=next(
-                (a.back for a in deployed.config.absences if a.worker == worker and a.first == 0),
-                0,
+                (a.back for a in deployed.config.absences if a.worker == worker and a.first == 0), 0
             ),
         )
 

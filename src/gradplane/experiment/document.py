@@ -7,14 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gradplane import _toml_documents
-from gradplane._toml_documents import (
-    Document,
-    DocumentError,
-    Key,
-    dotted,
-    inline,
-    quoted_name,
-)
+from gradplane._toml_documents import Document, DocumentError, Key, dotted, inline, quoted_name
 
 __all__ = ["Document", "ExperimentError", "Key", "Setting", "dumps", "inline", "override", "read"]
 

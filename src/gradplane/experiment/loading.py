@@ -17,14 +17,7 @@ from gradplane.experiment.checks import Problem
 from gradplane.experiment.compute_times import with_trace
 from gradplane.experiment.deploying import DeploymentError, deploy, resolve
 from gradplane.experiment.deployment import Deployment
-from gradplane.experiment.document import (
-    Document,
-    ExperimentError,
-    Key,
-    Setting,
-    override,
-    read,
-)
+from gradplane.experiment.document import Document, ExperimentError, Key, Setting, override, read
 from gradplane.experiment.impairment_sections import DropListSection, Impairment, RecordedSection
 from gradplane.experiment.planned_jobs import with_plan
 from gradplane.experiment.recorded_losses import drop_lists

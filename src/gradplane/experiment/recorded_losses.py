@@ -21,11 +21,7 @@ from gradplane._suggestions import near_file
 from gradplane._toml_documents import faults, nearest
 from gradplane.experiment.capture_pairs import missing_packets
 from gradplane.experiment.document import ExperimentError
-from gradplane.experiment.impairment_sections import (
-    DropListSection,
-    ListedPacket,
-    RecordedSection,
-)
+from gradplane.experiment.impairment_sections import DropListSection, ListedPacket, RecordedSection
 
 log = logging.getLogger(__name__)
 

@@ -20,11 +20,7 @@ from gradplane.codecs import CodeWidth, ErrorBound, SumWidth
 from gradplane.controller.plan import ControlServer, TlsFiles
 from gradplane.controller.targets import QueueSettings
 from gradplane.experiment.compute_times import ComputeTime
-from gradplane.experiment.impairment_sections import (
-    CrashSection,
-    Impairment,
-    LateJoinSection,
-)
+from gradplane.experiment.impairment_sections import CrashSection, Impairment, LateJoinSection
 from gradplane.hosts.absences import Absence
 from gradplane.hosts.config import LEAST_PACKET, UDP_OVERHEAD, Flow
 from gradplane.hosts.group_tree import in_tuples

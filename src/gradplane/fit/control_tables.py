@@ -54,11 +54,7 @@ class _Way:
 
 
 def logical_tables(
-    control: ir.Control,
-    gress: str,
-    program: ir.Program,
-    file: str,
-    without: Collection[int] = (),
+    control: ir.Control, gress: str, program: ir.Program, file: str, without: Collection[int] = ()
 ) -> list[LogicalTable]:
     """Return the logical tables of a program's control in the order of the source.
 
@@ -151,11 +147,7 @@ class _Walk:
         return staying[0] if len(staying) == 1 else way
 
     def _condition(
-        self,
-        exprs: Sequence[ir.Expr],
-        span: Span,
-        way: _Way,
-        rows: int,
+        self, exprs: Sequence[ir.Expr], span: Span, way: _Way, rows: int
     ) -> LogicalTable | None:
         """Return the table that decides: the one whose outcome is asked for, or a gateway."""
         exprs, problem = self._with_named(exprs)
@@ -234,11 +226,7 @@ class _Walk:
         return value is not None and bool(value.steps) and not masked
 
     def _finder(
-        self,
-        table: ir.Table,
-        partitions: Partitions,
-        key: tuple[Place, ...],
-        way: _Way,
+        self, table: ir.Table, partitions: Partitions, key: tuple[Place, ...], way: _Way
     ) -> Place:
         """Add the table that finds a partition; return where it puts the number."""
         number, param = index_variable(table, partitions), index_variable(table, partitions)

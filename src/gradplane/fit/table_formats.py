@@ -387,10 +387,7 @@ def demand(table: LogicalTable, entries: int) -> Demand:
 
 def _gateway(table: LogicalTable) -> Demand:
     found = Demand(
-        Counter(
-            gateways=max(1, ceil(table.rows / GATEWAY_ROWS)),
-            tables=int(not table.shares),
-        )
+        Counter(gateways=max(1, ceil(table.rows / GATEWAY_ROWS)), tables=int(not table.shares))
     )
     found.exact |= set(table.key)
     bits = sum(p.bits for p in table.ranges)

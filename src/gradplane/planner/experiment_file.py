@@ -52,11 +52,7 @@ def _sums(plan: Plan) -> list[str]:
     if not _uses(plan, SWITCHED):
         return []
     widths = plan.compression
-    return [
-        f"sum_bits = {widths.sum_bits}",
-        f"code_bits = {widths.code_bits}",
-        f"slots = {SLOTS}",
-    ]
+    return [f"sum_bits = {widths.sum_bits}", f"code_bits = {widths.code_bits}", f"slots = {SLOTS}"]
 
 
 def _uses(plan: Plan, routines: Sequence[str]) -> bool:

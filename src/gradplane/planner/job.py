@@ -182,10 +182,7 @@ class Builder:
     """
 
     def __init__(
-        self,
-        compression: Compression,
-        system: System,
-        constraints: Sequence[str | Constraint] = (),
+        self, compression: Compression, system: System, constraints: Sequence[str | Constraint] = ()
     ) -> None:
         self.tables = _tables(*offered(compression, system), tuple(constraints))
         self.costs = CostModel(compression, system)

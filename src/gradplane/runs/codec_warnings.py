@@ -84,13 +84,7 @@ def _warning(job: JobConfig) -> str | None:
 
 
 def codec_risk(
-    codec: Codec,
-    x: Floats,
-    feedback: bool,
-    momentum: float,
-    *,
-    marked: bool = False,
-    seed: int = 0,
+    codec: Codec, x: Floats, feedback: bool, momentum: float, *, marked: bool = False, seed: int = 0
 ) -> str | None:
     """Return why a training whose gradient is x will probably not learn, and what to do; or None.
 

@@ -10,14 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import mean
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradplane.switch.interp.trace_events import (
-    Applied,
-    Called,
-    Copied,
-    Entered,
-    Extracted,
-    Trace,
-)
+from gradplane.switch.interp.trace_events import Applied, Called, Copied, Entered, Extracted, Trace
 from gradplane.switch.runtime.packet_buffers import pack
 
 if TYPE_CHECKING:

@@ -18,15 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from gradplane._plugins import (
-    LoadError,
-    described,
-    is_reference,
-    load,
-    own,
-    own_place,
-    returned,
-)
+from gradplane._plugins import LoadError, described, is_reference, load, own, own_place, returned
 from gradplane._splitmix64 import mix
 from gradplane._suggestions import quoted
 from gradplane.controller.plan import EqualWays, udp_flow

@@ -74,11 +74,7 @@ def leaf_spine(
 
 
 def _hosts_of_leaves(
-    workers: int,
-    servers: int,
-    leaves: int | None,
-    hosts_per_leaf: int | None,
-    placement: Placement,
+    workers: int, servers: int, leaves: int | None, hosts_per_leaf: int | None, placement: Placement
 ) -> list[list[int]]:
     """Return the hosts of each leaf, counted from 0."""
     count = workers + servers

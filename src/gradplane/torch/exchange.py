@@ -109,11 +109,7 @@ class Exchange:
         return future
 
     def mean(
-        self,
-        tensor: torch.Tensor,
-        number: int | None,
-        factor: float = 1.0,
-        scattered: bool = False,
+        self, tensor: torch.Tensor, number: int | None, factor: float = 1.0, scattered: bool = False
     ) -> torch.futures.Future[torch.Tensor]:
         """Replace a tensor by its mean over all ranks times `factor`; return its future.
 
@@ -192,11 +188,7 @@ def _obstacle(tensor: torch.Tensor) -> str | None:
 
 
 def _filled(
-    tensor: torch.Tensor,
-    found: torch.Tensor,
-    factor: float,
-    flag: torch.Tensor,
-    number: int | None,
+    tensor: torch.Tensor, found: torch.Tensor, factor: float, flag: torch.Tensor, number: int | None
 ) -> torch.Tensor:
     """Return the tensor with what was found, or NaN where a rank has raised the flag."""
     with torch.no_grad():

@@ -405,11 +405,7 @@ def _launch_integers(
 
 
 def switchml_mean(
-    codec: SwitchML,
-    sums: torch.Tensor,
-    n: int,
-    count: int | torch.Tensor,
-    shared: torch.Tensor,
+    codec: SwitchML, sums: torch.Tensor, n: int, count: int | torch.Tensor, shared: torch.Tensor
 ) -> torch.Tensor:
     """Return codec.decode_sum: the mean, float32[n], of so many workers' digits.
 

@@ -7,11 +7,7 @@ from typing import Any, Protocol
 from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.drivers.action_driver import ActionDriver, OnTimer
 from gradplane.hosts.drivers.environment import Environment
-from gradplane.hosts.impairments.host_link import (
-    HostLink,
-    LocalPort,
-    PortTraffic,
-)
+from gradplane.hosts.impairments.host_link import HostLink, LocalPort, PortTraffic
 from gradplane.hosts.protocols.actions import Action, Deliver, Failed, Peer
 from gradplane.hosts.protocols.messages import JOIN_KINDS, SYNC_KINDS, Kind
 from gradplane.hosts.protocols.results import Floats, Joined, Reduced

@@ -59,12 +59,7 @@ from gradplane.hosts.impairments.impairment_models import (
     PacketIdentity,
     make_model,
 )
-from gradplane.hosts.impairments.packet_types import (
-    AGG_TYPES,
-    ARRIVING,
-    BLOCK_TYPES,
-    OTHER,
-)
+from gradplane.hosts.impairments.packet_types import AGG_TYPES, ARRIVING, BLOCK_TYPES, OTHER
 from gradplane.hosts.protocols.actions import Record
 from gradplane.hosts.stream import segments
 from gradplane.hosts.wire import aggregation, bounded

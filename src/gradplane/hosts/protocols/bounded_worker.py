@@ -338,13 +338,7 @@ class BoundedWorker:
         reduce.last = now
 
     def _put(
-        self,
-        reduce: _Reduce,
-        kind: Type,
-        sender: int,
-        index: int,
-        values: Bytes,
-        now: int,
+        self, reduce: _Reduce, kind: Type, sender: int, index: int, values: Bytes, now: int
     ) -> bool:
         """Keep the values of chunks `index` and up; False for those of another's, or again."""
         owner = self._worker if kind is Type.PART else sender

@@ -29,12 +29,7 @@ from gradplane.hosts.protocols.switch_packets import (
     packet_number,
 )
 from gradplane.hosts.protocols.switch_reduce import REDUCE
-from gradplane.hosts.retransmission_timeout import (
-    TIMEOUT,
-    RetransmissionTimeout,
-    estimate,
-    smooth,
-)
+from gradplane.hosts.retransmission_timeout import TIMEOUT, RetransmissionTimeout, estimate, smooth
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import HEADER_SIZE, Type
 

@@ -12,12 +12,7 @@ from gradplane.hosts.protocols.device_vector import DeviceVector, zeros_of
 from gradplane.hosts.protocols.job_codec import reduce_seed
 from gradplane.hosts.protocols.once import Once
 from gradplane.hosts.protocols.results import Floats, Sums
-from gradplane.hosts.protocols.switch_states import (
-    PARTITION,
-    PartitionEvent,
-    PartitionState,
-    after,
-)
+from gradplane.hosts.protocols.switch_states import PARTITION, PartitionEvent, PartitionState, after
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.payloads import Bytes
 

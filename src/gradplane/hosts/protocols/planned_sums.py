@@ -16,13 +16,7 @@ import numpy as np
 
 from gradplane.codecs import Codec, CodecError
 from gradplane.hosts.config import JobConfig
-from gradplane.hosts.protocols.actions import (
-    Action,
-    CancelTimer,
-    Deliver,
-    Record,
-    SetTimer,
-)
+from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, Record, SetTimer
 from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.protocols.results import Floats, SummedLanes, Sums
 from gradplane.hosts.protocols.run_plan import SUMMED, SWITCH_CODES, RunPlan

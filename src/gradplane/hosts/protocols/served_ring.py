@@ -108,12 +108,7 @@ class ServedRingWorker(PsWorker):
         return on + self._work.do(ns, lambda at: self._taken(message, reduce, digests, ns, at), now)
 
     def _taken(
-        self,
-        message: Message,
-        reduce: Pending,
-        digests: tuple[str, str],
-        ns: int,
-        now: int,
+        self, message: Message, reduce: Pending, digests: tuple[str, str], ns: int, now: int
     ) -> list[Action]:
         record, delivered = super()._mean(message, reduce, digests, now)
         ring = self._parts.pop(message.ticket)

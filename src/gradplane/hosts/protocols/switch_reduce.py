@@ -15,13 +15,7 @@ from gradplane.hosts.protocols.common_sums import CommonSums
 from gradplane.hosts.protocols.device_vector import DeviceVector, digest_of
 from gradplane.hosts.protocols.once import Common, Once
 from gradplane.hosts.protocols.partition import NO_CODES, WorkerPartition
-from gradplane.hosts.protocols.results import (
-    Floats,
-    Reduced,
-    Summed,
-    SummedLanes,
-    is_integers,
-)
+from gradplane.hosts.protocols.results import Floats, Reduced, Summed, SummedLanes, is_integers
 from gradplane.hosts.protocols.switch_packets import indices_size
 from gradplane.hosts.protocols.switch_states import PartitionState
 from gradplane.hosts.wire.payloads import Bytes

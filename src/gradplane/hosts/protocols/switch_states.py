@@ -112,10 +112,7 @@ CHUNK: Mapping[ChunkState, Mapping[ChunkEvent, ChunkState]] = {
         ChunkEvent.RETRY: ChunkState.MISSED,
         ChunkEvent.EXPIRY: ChunkState.MISSED,
     },
-    ChunkState.DONE: {
-        ChunkEvent.RETRY: ChunkState.DONE,
-        ChunkEvent.EXPIRY: ChunkState.DONE,
-    },
+    ChunkState.DONE: {ChunkEvent.RETRY: ChunkState.DONE, ChunkEvent.EXPIRY: ChunkState.DONE},
 }
 
 

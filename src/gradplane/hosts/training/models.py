@@ -19,15 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane._finite import known_finite
-from gradplane._plugins import (
-    LoadError,
-    call,
-    described,
-    is_reference,
-    load,
-    own,
-    returned,
-)
+from gradplane._plugins import LoadError, call, described, is_reference, load, own, returned
 from gradplane._suggestions import did_you_mean, quoted
 from gradplane.codecs import key
 from gradplane.hosts.philox import uniforms

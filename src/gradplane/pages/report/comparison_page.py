@@ -10,13 +10,7 @@ from gradplane.pages.report import causes, charts, round_records
 from gradplane.pages.report.round_records import RecordedRounds
 from gradplane.pages.report.run_page import losses, percent
 from gradplane.runs.records.run_data import RunData
-from gradplane.runs.records.summary import (
-    again,
-    queue_drops,
-    rate,
-    time_to_accuracy,
-    undelivered,
-)
+from gradplane.runs.records.summary import again, queue_drops, rate, time_to_accuracy, undelivered
 
 Values = dict[str, Any]
 Read = Callable[[Values], Any]

@@ -273,10 +273,7 @@ def switches(summary: Values) -> Values | None:
             "rows": list(report_rows.compression(summary)),
             "ratio": f"{ratio:.2f}" if ratio else "-",
         },
-        "counters": {
-            "head": report_rows.COUNTERS,
-            "rows": list(report_rows.counters(summary)),
-        },
+        "counters": {"head": report_rows.COUNTERS, "rows": list(report_rows.counters(summary))},
         "ports": {
             "title": f"{len(ports)} ports",
             "head": report_rows.PORTS,

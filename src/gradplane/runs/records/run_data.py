@@ -24,13 +24,7 @@ from gradplane.experiment.loading import Experiment, ExperimentError
 from gradplane.hosts.digest import OLDER
 from gradplane.hosts.packed_columns import unpack
 from gradplane.runs.records import consistency, own_parts, recorder, run_folder, script_run
-from gradplane.runs.records.manifest import (
-    Extent,
-    FileDigest,
-    Manifest,
-    extents,
-    program_digest,
-)
+from gradplane.runs.records.manifest import Extent, FileDigest, Manifest, extents, program_digest
 from gradplane.runs.records.run_folder import (
     ARRIVALS,
     BASELINE,

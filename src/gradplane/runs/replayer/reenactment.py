@@ -10,27 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradplane.aggregations.aggregation import (
-    ReplayedJob,
-    ReplayedWorker,
-    ReplayError,
-    WrongSum,
-)
+from gradplane.aggregations.aggregation import ReplayedJob, ReplayedWorker, ReplayError, WrongSum
 from gradplane.aggregations.needs import Place
 from gradplane.experiment.deployment import DeployedJob
 from gradplane.hosts.absences import donor, of_worker
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
 from gradplane.hosts.protocols.synchronisation import Synchronisation
-from gradplane.hosts.training.train import (
-    Compute,
-    Crash,
-    Join,
-    Reduce,
-    Report,
-    Synchronise,
-    train,
-)
+from gradplane.hosts.training.train import Compute, Crash, Join, Reduce, Report, Synchronise, train
 from gradplane.runs.replayer.replay_network import ReplayNetwork
 
 

@@ -15,11 +15,7 @@ from rich.console import Console
 from gradplane.aggregations.aggregation import WrongSum
 from gradplane.experiment.deploying import unresolved
 from gradplane.experiment.deployment import DeployedJob
-from gradplane.experiment.impairment_sections import (
-    DropListSection,
-    Impairment,
-    ImpairmentSection,
-)
+from gradplane.experiment.impairment_sections import DropListSection, Impairment, ImpairmentSection
 from gradplane.experiment.loading import Experiment, load
 from gradplane.experiment.recorded_losses import listed, separated
 from gradplane.hosts.absences import present

@@ -86,12 +86,7 @@ def read(folder: Path) -> list[RankLog]:
     return sorted(ranks, key=lambda log: int(log.of("reduce")[0]["worker"]))
 
 
-COMPARED = {
-    "gradient": "stored gradient",
-    "codes": "codes",
-    "sums": "sums",
-    "mean": "mean",
-}
+COMPARED = {"gradient": "stored gradient", "codes": "codes", "sums": "sums", "mean": "mean"}
 """The digests of a reduce that are compared, in that order, and their names in a Difference."""
 
 

@@ -90,10 +90,7 @@ def _local(network: str, workers: int | None) -> Iterator[Client]:
     with (
         scratch() as files,
         dask.config.set(
-            {
-                "temporary-directory": files,
-                "distributed.scheduler.no-workers-timeout": _NO_WORKERS,
-            }
+            {"temporary-directory": files, "distributed.scheduler.no-workers-timeout": _NO_WORKERS}
         ),
         _distributed().LocalCluster(
             n_workers=count,

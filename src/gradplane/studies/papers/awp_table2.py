@@ -6,14 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from gradplane.studies import awp_training, plot
-from gradplane.studies.awp_training import (
-    NEVER,
-    PARTS,
-    SYSTEMS,
-    DeviceTraining,
-    Setting,
-    System,
-)
+from gradplane.studies.awp_training import NEVER, PARTS, SYSTEMS, DeviceTraining, Setting, System
 from gradplane.studies.study import Study, StudyOutcome
 
 Width = Annotated[int, Field(strict=True, ge=1)]

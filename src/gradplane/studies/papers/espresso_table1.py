@@ -21,11 +21,7 @@ COLUMNS = {
     "GPU": ("device=gpu", "compress=all", "compress=inter", "shape=hierarchical"),
     "CPU": ("device=cpu", "compress=all", "compress=inter", "shape=hierarchical"),
 }
-PAPER = {
-    "gpt2": (0.58, 0.67, 0.64),
-    "bert-base": (0.51, 0.55, 0.61),
-    "lstm": (0.46, 0.43, 0.42),
-}
+PAPER = {"gpt2": (0.58, 0.67, 0.64), "bert-base": (0.51, 0.55, 0.61), "lstm": (0.46, 0.43, 0.42)}
 
 
 class Table1(Study):

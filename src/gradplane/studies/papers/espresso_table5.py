@@ -14,14 +14,7 @@ from gradplane.studies.study import Study, StudyOutcome, number, several
 
 ModelName = Literal["vgg16", "resnet101", "ugatit", "bert-base", "gpt2", "lstm"]
 Codec = Literal["randomk", "dgc", "efsignsgd"]
-MODELS: tuple[ModelName, ...] = (
-    "vgg16",
-    "resnet101",
-    "ugatit",
-    "bert-base",
-    "gpt2",
-    "lstm",
-)
+MODELS: tuple[ModelName, ...] = ("vgg16", "resnet101", "ugatit", "bert-base", "gpt2", "lstm")
 CODECS: tuple[Codec, ...] = ("randomk", "dgc", "efsignsgd")
 PAPER_MS = {"vgg16": 17, "resnet101": 179, "ugatit": 84, "bert-base": 125, "gpt2": 99, "lstm": 1}
 TRIALS = 50  # strategies whose evaluation is timed for the estimate of brute force

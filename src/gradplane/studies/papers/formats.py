@@ -51,10 +51,7 @@ WAYS: Mapping[str, dict[str, Any]] = {
     "SwitchML int32": _INTEGERS,
     "OmniReduce int32": _INTEGERS | {"nonzero_blocks": True},
     "THC 4 bits": _SWITCHED
-    | {
-        "push": {"name": "thc", "bits": 4, "granularity": 30, "p": 1 / 32},
-        "error_feedback": True,
-    },
+    | {"push": {"name": "thc", "bits": 4, "granularity": 30, "p": 1 / 32}, "error_feedback": True},
 }
 """The keys of the job under each; OmniReduce's are its nonzero blocks, of the same integers."""
 

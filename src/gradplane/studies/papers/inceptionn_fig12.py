@@ -10,12 +10,7 @@ from gradplane.studies import plot
 from gradplane.studies.exchange import WITH_HALF, Exchange, Network, Setting, exchange, recorded
 from gradplane.studies.study import Study, StudyOutcome
 
-MODELS = {
-    "AlexNet": 60_965_224,
-    "HDR": 648_010,
-    "ResNet-50": 25_557_032,
-    "VGG-16": 138_357_544,
-}
+MODELS = {"AlexNet": 60_965_224, "HDR": 648_010, "ResNet-50": 25_557_032, "VGG-16": 138_357_544}
 """Values per gradient, counted from the models' published layers. The widths of HDR are not in our
 copy of the paper; 784, 500, 500 and 10 are assumed."""
 

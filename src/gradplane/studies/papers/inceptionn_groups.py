@@ -7,14 +7,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from gradplane.studies import parallel, plot
-from gradplane.studies.exchange import (
-    WITH_GROUPS,
-    Exchange,
-    Network,
-    Setting,
-    exchange,
-    recorded,
-)
+from gradplane.studies.exchange import WITH_GROUPS, Exchange, Network, Setting, exchange, recorded
 from gradplane.studies.study import Study, StudyOutcome, several
 
 ORGANISATIONS = {"WA": "WA", "WA tree": "tree", "INC": "ring", "INC groups": "groups"}

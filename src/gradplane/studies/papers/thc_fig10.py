@@ -21,12 +21,7 @@ _BITS = 4  # a value, to the switch or the server
 _SPARSE_BITS = 64  # of a value that TopK sends, with its index
 
 # The paper's differences in points, of BERT on SST2 (section 8.4), by codec and workers.
-_PAPER = {
-    ("THC", 4): -0.1,
-    ("THC", 64): 0.0,
-    ("TopK", 4): -0.047,
-    ("TopK", 64): -0.46,
-}
+_PAPER = {("THC", 4): -0.1, ("THC", 64): 0.0, ("TopK", 4): -0.047, ("TopK", 64): -0.46}
 
 
 @dataclass(frozen=True)
@@ -104,15 +99,8 @@ class Fig10(Study):
         return {
             _PLAIN: served | {"push": {"name": "float32"}},
             "bf16": served
-            | {
-                "push": {"name": "bfloat16"},
-                "pull": {"name": "bfloat16"},
-                "error_feedback": False,
-            },
-            "THC": {
-                "push": thc,
-                "sum_bits": 16 if sum_overflow(self.granularity, n, 8) else 8,
-            },
+            | {"push": {"name": "bfloat16"}, "pull": {"name": "bfloat16"}, "error_feedback": False},
+            "THC": {"push": thc, "sum_bits": 16 if sum_overflow(self.granularity, n, 8) else 8},
             "TopK": served
             | {
                 "push": {"name": "topk", "fraction": _BITS / _SPARSE_BITS},

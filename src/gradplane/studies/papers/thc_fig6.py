@@ -8,15 +8,7 @@ from gradplane.studies import thc_rounds
 from gradplane.studies.study import Study, StudyOutcome, several
 from gradplane.studies.thc_rounds import Case, Sizes, known
 
-_MODELS = (
-    "VGG16",
-    "VGG19",
-    "BERT-base",
-    "RoBERTa-base",
-    "GPT-2",
-    "RoBERTa-large",
-    "Bart-large",
-)
+_MODELS = ("VGG16", "VGG19", "BERT-base", "RoBERTa-base", "GPT-2", "RoBERTa-large", "Bart-large")
 _PAPER = {"GPT-2": 1.54, "VGG16": 1.43}
 
 

@@ -8,12 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradplane.switch.arch.architecture import Architecture, Implementation, Prepare, Rule
-from gradplane.switch.arch.load_checks import (
-    direct_calls,
-    extern_calls,
-    full_name,
-    numbers_wanted,
-)
+from gradplane.switch.arch.load_checks import direct_calls, extern_calls, full_name, numbers_wanted
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, bit_width
 from gradplane.switch.runtime.meters import GREEN, RED, YELLOW

@@ -245,8 +245,7 @@ class CallChecker(ArgumentChecker):
             self.c.error(e, f"only headers can be extracted, not {t}")
         elif sized and varbits(t) != 1:
             self.c.error(
-                e,
-                f"extract with a size needs a header with one varbit field, {t} has {varbits(t)}",
+                e, f"extract with a size needs a header with one varbit field, {t} has {varbits(t)}"
             )
         elif not sized and varbits(t):
             self.c.error(

@@ -18,14 +18,7 @@ from gradplane._suggestions import did_you_mean
 from gradplane.switch.check import checker_types as types
 from gradplane.switch.check.checker_types import ANY
 from gradplane.switch.check.expression_text import muted
-from gradplane.switch.ir.types import (
-    Annotations,
-    Array,
-    Fields,
-    Stack,
-    Tuple,
-    Type,
-)
+from gradplane.switch.ir.types import Annotations, Array, Fields, Stack, Tuple, Type
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 

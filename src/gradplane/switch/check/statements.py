@@ -210,9 +210,7 @@ class StatementChecker:
                 return element
         if t != ANY:
             self.c.error(
-                e,
-                f"for cannot iterate over {t}",
-                "it takes a range a..b, an array or a list",
+                e, f"for cannot iterate over {t}", "it takes a range a..b, an array or a list"
             )
         return ANY
 

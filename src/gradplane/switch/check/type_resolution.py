@@ -51,13 +51,7 @@ from gradplane.switch.source import Span
 from gradplane.switch.syntax import ast
 
 _BODILESS = (ast.FunctionDecl, ast.ParserTypeDecl, ast.ControlTypeDecl, ast.PackageTypeDecl)
-_PLAIN = {
-    "bool": BOOL,
-    "error": ERROR,
-    "match_kind": MATCH_KIND,
-    "string": STRING,
-    "void": VOID,
-}
+_PLAIN = {"bool": BOOL, "error": ERROR, "match_kind": MATCH_KIND, "string": STRING, "void": VOID}
 MAX_ARRAY = 1 << 12
 MAX_FIELDS = 1 << 14  # limit on a struct's fields, nested structs and arrays included
 

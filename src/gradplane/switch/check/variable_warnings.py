@@ -15,15 +15,7 @@ from itertools import chain
 from gradplane.switch.check.checker_types import BlockType, TypeName
 from gradplane.switch.check.context import Context, root
 from gradplane.switch.check.type_resolution import leaves
-from gradplane.switch.ir.types import (
-    Array,
-    Fields,
-    Header,
-    Struct,
-    Type,
-    Union,
-    parts,
-)
+from gradplane.switch.ir.types import Array, Fields, Header, Struct, Type, Union, parts
 from gradplane.switch.syntax import ast
 from gradplane.switch.syntax.ast_walk import walk
 

@@ -27,11 +27,7 @@ from gradplane.switch.daemon.trace_service import TraceService
 from gradplane.switch.gnmi.service import GnmiService
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device import Device
-from gradplane.switch.p4runtime.device_config import (
-    Source,
-    parse_device_config,
-    parse_several,
-)
+from gradplane.switch.p4runtime.device_config import Source, parse_device_config, parse_several
 from gradplane.switch.p4runtime.server import P4RuntimeServer, ServerError
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.packet_tracing import Tracing

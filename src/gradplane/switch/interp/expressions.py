@@ -25,13 +25,7 @@ from gradplane.switch.interp.packet import Reject
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.ops import BINARY, UNARY, caster, wrap
-from gradplane.switch.ir.types import (
-    Array,
-    Bits,
-    Header,
-    Stack,
-    Union,
-)
+from gradplane.switch.ir.types import Array, Bits, Header, Stack, Union
 
 Store = Callable[[Env, Any], None]
 

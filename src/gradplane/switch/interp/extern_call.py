@@ -10,17 +10,7 @@ from gradplane.switch.interp.interpreter_values import Env, Load
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.ops import wrap
-from gradplane.switch.ir.types import (
-    Array,
-    Bits,
-    Bool,
-    Fields,
-    Header,
-    Stack,
-    Type,
-    Union,
-    Varbit,
-)
+from gradplane.switch.ir.types import Array, Bits, Bool, Fields, Header, Stack, Type, Union, Varbit
 from gradplane.switch.ir.walk import header_of
 from gradplane.switch.runtime.hashes import pack_bits
 from gradplane.switch.source import refuse

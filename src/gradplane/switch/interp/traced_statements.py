@@ -6,14 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradplane.switch.interp import trace_events
-from gradplane.switch.interp.interpreter_values import (
-    Env,
-    Load,
-    Named,
-    is_composite,
-    named,
-    plain,
-)
+from gradplane.switch.interp.interpreter_values import Env, Load, Named, is_composite, named, plain
 from gradplane.switch.interp.statements import Code, Statements, TableObserver
 from gradplane.switch.interp.user_extern_values import to_python
 from gradplane.switch.ir import nodes as ir

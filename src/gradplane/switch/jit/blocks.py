@@ -8,12 +8,7 @@ from collections.abc import Sequence
 from gradplane.switch.interp.packet import MOST_EMITTED
 from gradplane.switch.interp.statements import EMITTED_TOO_MUCH
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import (
-    Array,
-    Fields,
-    Header,
-    Type,
-)
+from gradplane.switch.ir.types import Array, Fields, Header, Type
 from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.headers import HeaderCodecs, aligned, copy_bits, emitted, wire

@@ -11,16 +11,7 @@ from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
-from gradplane.switch.ir.types import (
-    Array,
-    Bits,
-    Bool,
-    Header,
-    Stack,
-    Type,
-    Union,
-    Varbit,
-)
+from gradplane.switch.ir.types import Array, Bits, Bool, Header, Stack, Type, Union, Varbit
 from gradplane.switch.ir.walk import within
 from gradplane.switch.jit.llvm_text import Function, Module, Operand, bring_division, bring_wide
 from gradplane.switch.jit.value_layout import Layouts, container, scalar_width

@@ -9,15 +9,7 @@ from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
-from gradplane.switch.ir.types import (
-    Array,
-    Bits,
-    Bool,
-    Fields,
-    Header,
-    Type,
-    Varbit,
-)
+from gradplane.switch.ir.types import Array, Bits, Bool, Fields, Header, Type, Varbit
 from gradplane.switch.ir.walk import header_of
 from gradplane.switch.jit import native_memory
 from gradplane.switch.jit.expressions import Expressions

@@ -18,13 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import (
-    Array,
-    Fields,
-    Header,
-    Type,
-    Varbit,
-)
+from gradplane.switch.ir.types import Array, Fields, Header, Type, Varbit
 from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.expressions import Expressions, Unit
 from gradplane.switch.jit.llvm_text import Function, Module, Operand

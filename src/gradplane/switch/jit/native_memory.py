@@ -107,17 +107,7 @@ def _forgotten(reference: weakref.ref[Any]) -> None:
     transfer.back(start, capacity)
 
 
-NAMES = (
-    "again",
-    "digests",
-    "kept",
-    "messages",
-    "out",
-    "queue",
-    "scratch",
-    "sent",
-    "waiting",
-)
+NAMES = ("again", "digests", "kept", "messages", "out", "queue", "scratch", "sent", "waiting")
 
 
 def vector_words(module: Module, name: str) -> None:

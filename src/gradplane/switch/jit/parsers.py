@@ -16,13 +16,7 @@ from gradplane.switch.ir.types import Header, Type, bit_width
 from gradplane.switch.jit.blocks import bind, block_function
 from gradplane.switch.jit.expressions import Unit, is_scalar, is_signed
 from gradplane.switch.jit.externs import PARSER, value_set_word
-from gradplane.switch.jit.headers import (
-    HeaderCodecs,
-    NativeHeaderCodec,
-    aligned,
-    copy_bits,
-    wire,
-)
+from gradplane.switch.jit.headers import HeaderCodecs, NativeHeaderCodec, aligned, copy_bits, wire
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.statements import Calls, Statements
 from gradplane.switch.jit.value_layout import Context, leaves, scalar_width

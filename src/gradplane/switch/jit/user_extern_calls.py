@@ -20,16 +20,7 @@ from gradplane.switch.interp.interpreter_values import HeaderValue, StackValue
 from gradplane.switch.interp.packet import Abort
 from gradplane.switch.interp.user_externs import Invoke, UserExterns, inputs
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import (
-    Array,
-    Bits,
-    Bool,
-    Fields,
-    Header,
-    Stack,
-    Type,
-    Varbit,
-)
+from gradplane.switch.ir.types import Array, Bits, Bool, Fields, Header, Stack, Type, Varbit
 from gradplane.switch.jit.expressions import is_scalar
 from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.statements import Statements
@@ -233,11 +224,7 @@ class Callback:
     """
 
     def __init__(
-        self,
-        externs: UserExterns | None,
-        state: State,
-        buffers: Sequence[Buffer],
-        layouts: Layouts,
+        self, externs: UserExterns | None, state: State, buffers: Sequence[Buffer], layouts: Layouts
     ) -> None:
         self._sites = [_Site(b, b.implement(externs, state), layouts) for b in buffers]
         self._function = _CALLBACK(self._call)

@@ -18,17 +18,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import (
-    Array,
-    Bits,
-    Bool,
-    Fields,
-    Header,
-    Stack,
-    Struct,
-    Type,
-    Varbit,
-)
+from gradplane.switch.ir.types import Array, Bits, Bool, Fields, Header, Stack, Struct, Type, Varbit
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.runtime.shared_memory import LINE
 

@@ -69,10 +69,7 @@ class CallLowering(ExternLowering):
         return None
 
     def apply_table(
-        self,
-        e: ast.Call,
-        hit: ir.Var | None = None,
-        action_run: ir.Var | None = None,
+        self, e: ast.Call, hit: ir.Var | None = None, action_run: ir.Var | None = None
     ) -> ir.Table:
         base = e.info.base
         assert isinstance(base, ast.Name)

@@ -28,12 +28,7 @@ from gradplane.switch.ir.types import (
     Type,
 )
 from gradplane.switch.ir.walk import nested
-from gradplane.switch.lower.shared_state import (
-    Binding,
-    Env,
-    InstanceArray,
-    Shared,
-)
+from gradplane.switch.lower.shared_state import Binding, Env, InstanceArray, Shared
 from gradplane.switch.lower.type_erasure import CODE, erase
 from gradplane.switch.source import NOWHERE, Span
 from gradplane.switch.syntax import ast

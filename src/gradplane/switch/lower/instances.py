@@ -10,15 +10,7 @@ from gradplane.switch.check.checker_types import BlockType, ExternType
 from gradplane.switch.check.records import CallInfo, EnumValue
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import (
-    Annotations,
-    Array,
-    Enum,
-    Fields,
-    Header,
-    Type,
-    Void,
-)
+from gradplane.switch.ir.types import Annotations, Array, Enum, Fields, Header, Type, Void
 from gradplane.switch.lower.calls import CallLowering
 from gradplane.switch.lower.copy_names import copy_names
 from gradplane.switch.lower.register_cells import packed_constant, packed_type, shown_cell

@@ -243,10 +243,7 @@ class RegisterActionCall:
             what = f"{self.instance.name}: a digest is bit<W>, not {wanted}"
             self.body.p.unsupported(method.decl.span, what)
             return {}
-        return {
-            digest: build.cast(wanted, self.body.table_digest()),
-            learn: ir.Const(BOOL, True),
-        }
+        return {digest: build.cast(wanted, self.body.table_digest()), learn: ir.Const(BOOL, True)}
 
     def _fill_in_predicates(self, lowered: list[ir.Stmt], value: ir.Var) -> None:
         """Compute before a body what its calls of `predicate` without conditions give: an ALU

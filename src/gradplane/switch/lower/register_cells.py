@@ -162,10 +162,7 @@ class OwnIndex:
                 return {"count": _plus(held["count"], 1)}
             case "pop":
                 return {"count": _plus(held["count"], -1)}
-        return {
-            "count": _plus(held["count"], -1),
-            "head": self._wrapped(_plus(held["head"], 1)),
-        }
+        return {"count": _plus(held["count"], -1), "head": self._wrapped(_plus(held["head"], 1))}
 
     def _wrapped(self, index: ir.Expr) -> ir.Expr:
         """Return an index below twice the size, as one of the register."""

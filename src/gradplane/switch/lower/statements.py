@@ -11,11 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
-from gradplane.switch.ir.types import (
-    BOOL,
-    Array,
-    Bits,
-)
+from gradplane.switch.ir.types import BOOL, Array, Bits
 from gradplane.switch.lower.calls import CallLowering
 from gradplane.switch.lower.expressions import has_call
 from gradplane.switch.lower.type_erasure import CODE, erase

@@ -7,12 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.checker_types import ExternType
-from gradplane.switch.check.records import (
-    MAX_PRIORITY,
-    MAX_SIZE,
-    ActionUse,
-    CallInfo,
-)
+from gradplane.switch.check.records import MAX_PRIORITY, MAX_SIZE, ActionUse, CallInfo
 from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (

@@ -15,12 +15,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Struct
 from gradplane.switch.machine import weaving
 from gradplane.switch.machine.path_texts import NOTES
-from gradplane.switch.machine.weaving import (
-    Entry,
-    Path,
-    WovenPipeline,
-    numbered_blocks,
-)
+from gradplane.switch.machine.weaving import Entry, Path, WovenPipeline, numbered_blocks
 from gradplane.switch.runtime.control_messages import Digest
 from gradplane.switch.source import Span
 

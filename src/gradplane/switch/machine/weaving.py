@@ -274,10 +274,7 @@ def _block_calls(body: Sequence[ir.Stmt]) -> Iterator[ir.CallExtern]:
 
 
 def _entry(
-    control: ir.Control,
-    types: Mapping[str, Type],
-    expansions: Expansions,
-    absent: set[str],
+    control: ir.Control, types: Mapping[str, Type], expansions: Expansions, absent: set[str]
 ) -> Entry:
     weaver = Weaver(types, expansions, absent=absent)
     params = [weaver.variable(param.var) for param in control.params]

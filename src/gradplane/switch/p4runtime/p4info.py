@@ -23,12 +23,7 @@ from gradplane.switch.ir.types import (
     bit_width,
 )
 from gradplane.switch.ir.walk import blocks, statements
-from gradplane.switch.p4runtime.annotations import (
-    annotate,
-    annotated_number,
-    number_of,
-    pairs_of,
-)
+from gradplane.switch.p4runtime.annotations import annotate, annotated_number, number_of, pairs_of
 from gradplane.switch.p4runtime.bit_strings import to_bytes
 from gradplane.switch.p4runtime.digest_calls import digest_calls
 from gradplane.switch.p4runtime.typespec import add_new_type, flat_fields, type_spec

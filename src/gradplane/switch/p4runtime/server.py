@@ -28,11 +28,7 @@ from gradplane._p4runtime import p4r
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.grpc_methods import Gate, RpcMethod, service_handler
 from gradplane.switch.p4runtime.limits import DEFAULT_ADDRESS, DEFAULT_LIMITS, Limits
-from gradplane.switch.p4runtime.response_streams import (
-    ResponseStream,
-    StreamSlots,
-    deliver,
-)
+from gradplane.switch.p4runtime.response_streams import ResponseStream, StreamSlots, deliver
 from gradplane.switch.p4runtime.service import P4RuntimeService
 from gradplane.switch.p4runtime.status_errors import rpc_status_of
 from gradplane.switch.runtime.control_messages import Message, kind_of_message

@@ -17,13 +17,7 @@ import numpy as np
 
 _SIOCETHTOOL = 0x8946
 # linux/ethtool.h: commands that set one feature to 0 or 1.
-_SWITCHES = {
-    "tx checksum": 0x17,
-    "scatter-gather": 0x19,
-    "TSO": 0x1F,
-    "GSO": 0x24,
-    "GRO": 0x2C,
-}
+_SWITCHES = {"tx checksum": 0x17, "scatter-gather": 0x19, "TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
 
 VNET_HEADER = struct.Struct("=BBHHHH")  # flags, gso type, header, gso size, sum start, sum offset
 NEEDS_CHECKSUM = 1

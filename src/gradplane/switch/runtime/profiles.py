@@ -9,13 +9,7 @@ from typing import Protocol
 from gradplane.switch.runtime.action_lists import ActionList, annotated
 from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.control_errors import TableError
-from gradplane.switch.runtime.entries import (
-    ActionData,
-    EntryAction,
-    GroupRef,
-    MemberRef,
-    OneShot,
-)
+from gradplane.switch.runtime.entries import ActionData, EntryAction, GroupRef, MemberRef, OneShot
 from gradplane.switch.runtime.links import Links
 
 _MOST_DEALT = 1 << 14  # entries of a resilient group with members that are left out

@@ -20,13 +20,7 @@ from pathlib import Path
 
 from gradplane._suggestions import did_you_mean, near_file
 from gradplane.switch.source import Reporter, Span
-from gradplane.switch.syntax.macros import (
-    FILE_NAME,
-    Defines,
-    MacroError,
-    MacroExplosion,
-    Macros,
-)
+from gradplane.switch.syntax.macros import FILE_NAME, Defines, MacroError, MacroExplosion, Macros
 
 _SWITCH = Path(__file__).resolve().parent.parent
 # The includes that are shipped: each architecture's in its folder, and those for all of them.

@@ -19,14 +19,7 @@ from gradplane.switch.switch import Switch
 from gradplane.switch.testgen.concolic import ConcolicStatements
 from gradplane.switch.testgen.goals import Goals
 from gradplane.switch.testgen.recorder import Recorder
-from gradplane.switch.testgen.runs import (
-    Branch,
-    Given,
-    Goal,
-    Inputs,
-    Run,
-    Way,
-)
+from gradplane.switch.testgen.runs import Branch, Given, Goal, Inputs, Run, Way
 from gradplane.switch.testgen.solving import Solver, Turned
 from gradplane.switch.testgen.unreachable import unreachable
 

@@ -18,12 +18,7 @@ from gradplane.switch.runtime.packet_passes import Output
 from gradplane.switch.stf.stf_grammar import StfError, parse
 from gradplane.switch.stf.tester import PACKET_NS, Clock, Tester
 from gradplane.switch.switch import Switch
-from gradplane.switch.testgen.runs import (
-    Given,
-    Goal,
-    Made,
-    Run,
-)
+from gradplane.switch.testgen.runs import Given, Goal, Made, Run
 
 Expected = tuple[int, str]
 """A packet that must leave: its port, and hexadecimal digits with `*` for any."""

@@ -15,12 +15,7 @@ from gradplane.switch.runtime.match_fields import KeyField, Match
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.source import Span
 from gradplane.switch.testgen.runs import Goal
-from gradplane.switch.testgen.symbols import (
-    Symbol,
-    Term,
-    as_bits,
-    is_symbolic,
-)
+from gradplane.switch.testgen.symbols import Symbol, Term, as_bits, is_symbolic
 
 
 def exactly(f: KeyField, value: int) -> Match:

@@ -11,11 +11,7 @@ from gradplane.switch.interp.statements import Statements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Type
 from gradplane.switch.ir.walk import path, within
-from gradplane.switch.testgen.symbols import (
-    Symbol,
-    Term,
-    term,
-)
+from gradplane.switch.testgen.symbols import Symbol, Term, term
 
 import z3  # isort: skip
 

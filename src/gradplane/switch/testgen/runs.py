@@ -11,9 +11,7 @@ from gradplane.switch.runtime.entries import ActionData, Entry
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.valuesets import ParserValueSet
 from gradplane.switch.source import Span
-from gradplane.switch.testgen.symbols import (
-    Term,
-)
+from gradplane.switch.testgen.symbols import Term
 
 Goal = tuple[str, Span, str]
 """Something to cover: "line", "branch", "case" or "table", its place, and the outcome there."""

@@ -170,10 +170,7 @@ class Machine:
 def _news(process: LoggedProcess) -> News:
     status = process.status  # before its log is read, which is then complete
     words = "" if status is None else process.last_words()
-    return News(
-        *(process.answers(), process.lines(), status, words),
-        process.processor_time(),
-    )
+    return News(*(process.answers(), process.lines(), status, words), process.processor_time())
 
 
 def _leave(processes: dict[int, LoggedProcess], undo: list[list[str]]) -> None:

@@ -78,10 +78,7 @@ class Forks:
             else:
                 argv = [*PYTHON, __name__, str(theirs.fileno())]
                 environment = os.environ | _one_thread.ENVIRONMENT
-                options: dict[str, Any] = {
-                    "pass_fds": [theirs.fileno()],
-                    "env": environment,
-                }
+                options: dict[str, Any] = {"pass_fds": [theirs.fileno()], "env": environment}
                 self._process = Process(name, argv, start_new_session=True, **options)
 
     def __enter__(self) -> Forks:

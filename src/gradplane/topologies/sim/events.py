@@ -82,12 +82,7 @@ class Channel(Generic[T]):
     """
 
     def __init__(
-        self,
-        events: Events,
-        rate: int | None,
-        delay: int,
-        limit: int,
-        deliver: Callable[[T], None],
+        self, events: Events, rate: int | None, delay: int, limit: int, deliver: Callable[[T], None]
     ) -> None:
         self._events, self._rate, self._delay, self._limit = events, rate, delay, limit
         self._deliver = deliver

@@ -7,12 +7,7 @@ definitions in p4lang/p4c. `chips.py` has what differs between the two chips.
 from __future__ import annotations
 
 from gradplane.switch.arch.architecture import Architecture, Implementation
-from gradplane.switch.ir.nodes import (
-    HIDDEN_REGISTER,
-    LEARN_ACTIONS,
-    REGISTER_ACTION,
-    InstanceKind,
-)
+from gradplane.switch.ir.nodes import HIDDEN_REGISTER, LEARN_ACTIONS, REGISTER_ACTION, InstanceKind
 
 
 def _load() -> Implementation:

@@ -18,14 +18,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.expression_builder import COMPARISONS, comparisons
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import Bits, Bool, Struct, Type
-from gradplane.switch.ir.walk import (
-    blocks,
-    nested,
-    operands,
-    outside_helpers,
-    statements,
-    within,
-)
+from gradplane.switch.ir.walk import blocks, nested, operands, outside_helpers, statements, within
 from gradplane.switch.source import Diagnostic, Span
 
 _ARITHMETIC = ("+", "-", "|+|", "|-|", "&", "|", "^")

@@ -13,13 +13,7 @@ from functools import partial
 from pathlib import Path as Folder
 
 from gradplane.switch.arch.tna import true_accounting
-from gradplane.switch.arch.tna.chips import (
-    INGRESS_HEADER,
-    LOCAL_PORTS,
-    PIPE_BITS,
-    Chip,
-    chip_of,
-)
+from gradplane.switch.arch.tna.chips import INGRESS_HEADER, LOCAL_PORTS, PIPE_BITS, Chip, chip_of
 from gradplane.switch.arch.tna.parser_choices import parser_names, parsers_of_ports
 from gradplane.switch.arch.tna.pipe_scopes import pipeline_numbers, pipelines
 from gradplane.switch.ir import expression_builder as build

@@ -147,10 +147,9 @@ EXTERNS: Externs = {
     ("", "resubmit"): _without_metadata().within("ig"),
     ("", "resubmit_preserving_field_list"): _text("resubmit_preserving_field_list").within("ig"),
     ("", "recirculate"): _without_metadata().within("eg"),
-    (
-        "",
-        "recirculate_preserving_field_list",
-    ): _text("recirculate_preserving_field_list").within("eg"),
+    ("", "recirculate_preserving_field_list"): _text("recirculate_preserving_field_list").within(
+        "eg"
+    ),
     ("", "truncate"): _text("truncate"),
     ("", "digest"): messages.digest(data=1).within("ig"),
     ("", "assert"): messages.ASSERT,

@@ -9,14 +9,7 @@ from gradplane.switch.arch.load_checks import extern_calls, full_name
 from gradplane.switch.arch.v1model.field_lists import COPYING, number_lists
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.expression_builder import parts
-from gradplane.switch.ir.types import (
-    BOOL,
-    Array,
-    Fields,
-    Header,
-    Stack,
-    Union,
-)
+from gradplane.switch.ir.types import BOOL, Array, Fields, Header, Stack, Union
 from gradplane.switch.ir.walk import (
     blocks,
     bodies,

@@ -27,17 +27,7 @@ from gradplane.switch.bmv2_names import PARAMETER_COUNTS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
 from gradplane.switch.ir.expression_builder import parts
-from gradplane.switch.ir.types import (
-    BOOL,
-    Array,
-    Bits,
-    Bool,
-    Header,
-    Stack,
-    Struct,
-    Union,
-    Varbit,
-)
+from gradplane.switch.ir.types import BOOL, Array, Bits, Bool, Header, Stack, Struct, Union, Varbit
 from gradplane.switch.ir.walk import variables
 from gradplane.switch.source import Span, refuse
 
@@ -74,10 +64,7 @@ class PrimitiveWriter:
     """A list of primitives that grows statement by statement."""
 
     def __init__(
-        self,
-        storage: Storage,
-        externs: ExternCalls,
-        parameters: Sequence[ir.Var] = (),
+        self, storage: Storage, externs: ExternCalls, parameters: Sequence[ir.Var] = ()
     ) -> None:
         self.storage, self._externs = storage, externs
         self.code = Expressions(storage, {var: at for at, var in enumerate(parameters)})

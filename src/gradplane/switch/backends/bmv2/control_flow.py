@@ -322,13 +322,7 @@ class Pipeline:
         at = next(self._numbers.conditions)
         name = f"node${at}"
         self._conditions.append(
-            {
-                "name": name,
-                "id": at,
-                "expression": cond,
-                "true_next": then,
-                "false_next": other,
-            }
+            {"name": name, "id": at, "expression": cond, "true_next": then, "false_next": other}
             | source_info(span)
         )
         return name

@@ -25,16 +25,7 @@ from gradplane.switch.backends.bmv2.storage import (
 from gradplane.switch.bmv2_names import COMPARISONS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.dispatch import by_class
-from gradplane.switch.ir.types import (
-    Array,
-    Bits,
-    Bool,
-    Fields,
-    Header,
-    Stack,
-    Type,
-    Union,
-)
+from gradplane.switch.ir.types import Array, Bits, Bool, Fields, Header, Stack, Type, Union
 from gradplane.switch.ir.walk import operands, with_operands
 from gradplane.switch.source import Span, refuse
 
@@ -71,10 +62,7 @@ class Expressions:
     """Translates expressions; `locals` are the action's parameters, by position."""
 
     def __init__(
-        self,
-        storage: Storage,
-        locals_: dict[ir.Var, int] | None = None,
-        span: Span = NOWHERE,
+        self, storage: Storage, locals_: dict[ir.Var, int] | None = None, span: Span = NOWHERE
     ) -> None:
         self.storage, self.span = storage, span
         self._locals = locals_ or {}

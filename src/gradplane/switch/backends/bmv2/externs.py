@@ -18,21 +18,9 @@ from gradplane.switch.backends.bmv2.storage import (
     scalar_width,
 )
 from gradplane.switch.bmv2_names import CLONES, MARKED
-from gradplane.switch.ir import (
-    expression_builder,
-)
-from gradplane.switch.ir import (
-    nodes as ir,
-)
-from gradplane.switch.ir.types import (
-    Array,
-    Bits,
-    Bool,
-    Fields,
-    Stack,
-    Type,
-    Union,
-)
+from gradplane.switch.ir import expression_builder
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Array, Bits, Bool, Fields, Stack, Type, Union
 from gradplane.switch.source import Span, refuse
 
 _STANDARD = "standard_metadata"

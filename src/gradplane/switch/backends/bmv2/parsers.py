@@ -336,10 +336,7 @@ def _extends(s: ir.Stmt, stack: ir.LValue) -> bool:
 
 
 def _state(
-    name: str,
-    operations: list[Json],
-    transitions: list[Json],
-    key: list[Json] | None = None,
+    name: str, operations: list[Json], transitions: list[Json], key: list[Json] | None = None
 ) -> Json:
     return {
         "name": name,
@@ -396,12 +393,7 @@ def _transition(
     kind: str, following: str, value: str | None = None, mask: str | None = None
 ) -> Json:
     ends = following in ("accept", "reject")
-    return {
-        "type": kind,
-        "value": value,
-        "mask": mask,
-        "next_state": None if ends else following,
-    }
+    return {"type": kind, "value": value, "mask": mask, "next_state": None if ends else following}
 
 
 def _bytes(values: Sequence[int], widths: Sequence[int]) -> str:

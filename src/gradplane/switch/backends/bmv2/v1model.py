@@ -11,13 +11,7 @@ from gradplane.switch.backends.bmv2.expressions import Expressions, both, op
 from gradplane.switch.backends.bmv2.externs import LIST_OFFSET, V1Externs
 from gradplane.switch.backends.bmv2.parsers import ParserStates
 from gradplane.switch.backends.bmv2.sections import Sections
-from gradplane.switch.backends.bmv2.storage import (
-    FieldAt,
-    Json,
-    Place,
-    Storage,
-    StructAt,
-)
+from gradplane.switch.backends.bmv2.storage import FieldAt, Json, Place, Storage, StructAt
 from gradplane.switch.bmv2_names import ARRAYS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields, Type

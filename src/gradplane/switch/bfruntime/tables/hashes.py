@@ -72,9 +72,7 @@ def configured_fields(fields: Sequence[HashedField]) -> list[HashedField]:
     return [replace(f, name=names.get(id(f), f.name)) for f in fields]
 
 
-def _uses(
-    program: ir.Program,
-) -> Iterator[tuple[ir.ExternInstance, tuple[HashedField, ...]]]:
+def _uses(program: ir.Program) -> Iterator[tuple[ir.ExternInstance, tuple[HashedField, ...]]]:
     """Yield each use of a hash, with what it takes there; those with symmetric fields stay as they
     are, as in the driver."""
     for instance, fields in _all_uses(program):
@@ -82,9 +80,7 @@ def _uses(
             yield instance, fields
 
 
-def _all_uses(
-    program: ir.Program,
-) -> Iterator[tuple[ir.ExternInstance, tuple[HashedField, ...]]]:
+def _all_uses(program: ir.Program) -> Iterator[tuple[ir.ExternInstance, tuple[HashedField, ...]]]:
     for _, call in extern_calls(program):
         instance = call.instance
         if instance and instance.kind == "hash" and instance.word("algorithm") != "random":
@@ -352,11 +348,7 @@ class HashConfigurationTable(SettingsTable):
     where, and ends with its field."""
 
     def __init__(
-        self,
-        schema: TableSchema,
-        store: Store,
-        hash: DynamicHash,
-        fields: Sequence[HashedField],
+        self, schema: TableSchema, store: Store, hash: DynamicHash, fields: Sequence[HashedField]
     ) -> None:
         super().__init__(schema, store)
         self.hash = hash

@@ -16,12 +16,7 @@ from gradplane.switch.bfruntime.schema import (
     index,
     parse_tables,
 )
-from gradplane.switch.bfruntime.tables.control_table import (
-    ControlTable,
-    Flags,
-    KindTable,
-    Scope,
-)
+from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, KindTable, Scope
 from gradplane.switch.bfruntime.tables.match_table import GROUP, MEMBER, Actions
 from gradplane.switch.control.kind import Record, Refusal
 from gradplane.switch.control.names import TableId, name_hash, table_id

@@ -20,12 +20,7 @@ class Item:
     __slots__ = ("value", "file", "_parent", "_key", "_text")
 
     def __init__(
-        self,
-        value: Any,
-        file: str,
-        parent: Item | None = None,
-        key: str | int = "",
-        text: str = "",
+        self, value: Any, file: str, parent: Item | None = None, key: str | int = "", text: str = ""
     ) -> None:
         self.value, self.file = value, file
         self._parent, self._key, self._text = parent, key, text

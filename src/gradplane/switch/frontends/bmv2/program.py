@@ -20,11 +20,7 @@ from gradplane.switch.frontends.bmv2.control_flow import (
     Select,
     nested_statements,
 )
-from gradplane.switch.frontends.bmv2.control_plane import (
-    HIDDEN,
-    ControlPlane,
-    impossible_widths,
-)
+from gradplane.switch.frontends.bmv2.control_plane import HIDDEN, ControlPlane, impossible_widths
 from gradplane.switch.frontends.bmv2.expressions import Expressions
 from gradplane.switch.frontends.bmv2.externs import Externs
 from gradplane.switch.frontends.bmv2.items import MAX_WIDTH, Item, span_of
