@@ -249,6 +249,11 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
     // -- the operation, or why it is refused ----------------------------------------------------
 
+    action refuse(event_t event) {
+        meta.operation = REFUSED;
+        meta.event = event;
+    }
+
     action of_pass(operation_t operation) {
         meta.operation = operation;
         meta.cell = meta.slot ++ hdr.agg.pass[PASS_BITS - 1:0];
@@ -569,6 +574,11 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         hdr.agg.pass = hdr.agg.pass - 1;
     }
 
+    action collect_next() {
+        meta.verdict = RECIRCULATE;
+        hdr.agg.pass = hdr.agg.pass - 1;
+    }
+
     action break_off() {
         meta.verdict = RECIRCULATE;
         hdr.recirculation.broken = 1;
@@ -617,6 +627,13 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         hdr.recirculation.receiver = hdr.agg.worker - 1;
         hdr.agg.worker = 0;
     }
+
+    action stop(event_t event) {
+        meta.event = event;
+        meta.finished = 1;
+    }
+
+    action count_refusal() { meta.finished = 1; }
 
     @hidden table outcomes {
         key = {

@@ -321,6 +321,11 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
     // -- the operation, or why it is refused ----------------------------------------------------
 
+    action refuse(event_t event) {
+        meta.operation = REFUSED;
+        meta.event = event;
+    }
+
     action of_pass(operation_t operation) {
         meta.operation = operation;
         meta.cell = meta.slot[SLOT_BITS - 1:0] ++ hdr.agg.pass[PASS_BITS - 1:0];
@@ -812,6 +817,11 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
     }
 #endif
 
+    action collect_next() {
+        meta.verdict = RECIRCULATE;
+        hdr.agg.pass = hdr.agg.pass - 1;
+    }
+
     action answer_sums(verdict_t verdict, event_t event, event_t completion) {
         meta.verdict = verdict;
         meta.event = event;
@@ -982,6 +992,13 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         size = 64;
     }
 #endif
+
+    action stop(event_t event) {
+        meta.event = event;
+        meta.finished = 1;
+    }
+
+    action count_refusal() { meta.finished = 1; }
 
 #ifdef ROLE
 #define IN_TREE , _, _, _

@@ -8,11 +8,11 @@ each with {"told": NAME}, and the next may be sent only then. It runs until stan
 which also happens when its parent process dies.
 """
 
-import contextlib
 import ctypes
 import gc
 import json
 import sys
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import TextIO
 
@@ -30,6 +30,49 @@ from gradplane.hosts.training.train import TrainingError
 _EXPECTED = (ConfigError, LoadError, TrainingError, ReduceError, HostError, OSError)
 
 
+class OpenHost:
+    """A host whose log and sockets are open until `opened` is closed.
+
+    name: what answers call it. shared: other hosts run in this thread. Raises what Host raises, and
+    OSError for a port or the log."""
+
+    def __init__(
+        self, config: HostConfig, name: str | int, opened: ExitStack, shared: bool = False
+    ) -> None:
+        self.config, self._name, self._reported = config, name, False
+        log = opened.enter_context(open(config.log, "w", buffering=1))  # noqa: SIM115
+        self.env = opened.enter_context(SocketEnvironment(config.ip, log, shared=shared))
+        self.host = Host(config, self.env)
+        for port in self.host.ports:
+            fast = self.host.fast_results(port)
+            self.env.listen(port, self.host.receive, fast, config.job.addresses.aggregator)
+
+    def say(self, answers: TextIO, event: str) -> None:
+        """Write an answer."""
+        print(json.dumps({event: self._name}), file=answers, flush=True)
+
+    def obey(self, command: str, answers: TextIO) -> None:
+        """Do what a line of commands says, after the first one, and answer it."""
+        word, _, value = command.partition(" ")
+        if word == "epoch":
+            self.host.in_epoch(int(value))
+        else:
+            self.host.impair(Intervention.from_json(value))
+        self.say(answers, "told")
+
+    def report(self, answers: TextIO) -> None:
+        """Say once that the host has finished."""
+        if self.host.finished and not self._reported:
+            self._reported = True
+            self.say(answers, "finished")
+
+    def end(self) -> None:
+        """Write the last record."""
+        self.host.end()
+        counts = {"unsent": self.env.unsent, "too_long": self.env.too_long}
+        self.env.record("ignored", host=self.config.name, **counts, **self.host.ignored)
+
+
 def run(path: Path, commands: TextIO, answers: TextIO) -> None:
     """Run the host that the file at `path` describes, to the end of `commands`.
 
@@ -37,17 +80,14 @@ def run(path: Path, commands: TextIO, answers: TextIO) -> None:
     """
     keep_memory()
     config = HostConfig.from_json(path.read_text())
-    with open(config.log, "w", buffering=1) as log, SocketEnvironment(config.ip, log) as env:
-        host = Host(config, env)
-        for port in host.ports:
-            fast = host.fast_results(port)
-            env.listen(port, host.receive, fast, config.job.addresses.aggregator)
+    with ExitStack() as opened:
+        host = OpenHost(config, config.name, opened)
         load_kernels(config)
         exempt_loaded_objects()
-        _say(answers, "ready", config.name)
+        host.say(answers, "ready")
         if (origin := _origin(commands.readline())) is not None:
-            env.origin = origin
-            _loop(config, host, env, commands, answers)
+            host.env.origin = origin
+            _loop(host, commands, answers)
 
 
 def load_kernels(config: HostConfig) -> None:
@@ -60,9 +100,7 @@ def load_kernels(config: HostConfig) -> None:
         exercise_switch_worker(config.job)
 
 
-def _loop(
-    config: HostConfig, host: Host, env: SocketEnvironment, commands: TextIO, answers: TextIO
-) -> None:
+def _loop(own: OpenHost, commands: TextIO, answers: TextIO) -> None:
     running = True
 
     def obey() -> None:
@@ -70,30 +108,14 @@ def _loop(
         line = commands.readline()
         running = bool(line)
         if running:
-            follow(host, line)
-            _say(answers, "told", config.name)
+            own.obey(line, answers)
 
-    env.watch(commands, obey)
-    host.start()
-    reported = False
+    own.env.watch(commands, obey)
+    own.host.start()
     while running:
-        if host.finished and not reported:
-            _say(answers, "finished", config.name)
-            reported = True
-        env.step()
-    host.end()
-    env.record(
-        "ignored", host=config.name, unsent=env.unsent, too_long=env.too_long, **host.ignored
-    )
-
-
-def follow(host: Host, command: str) -> None:
-    """Do what a line of commands says, after the first one."""
-    word, _, value = command.partition(" ")
-    if word == "epoch":
-        host.in_epoch(int(value))
-    else:
-        host.impair(Intervention.from_json(value))
+        own.report(answers)
+        own.env.step()
+    own.end()
 
 
 def _origin(line: str) -> int | None:
@@ -106,10 +128,6 @@ def _origin(line: str) -> int | None:
     return int(words[1])
 
 
-def _say(answers: TextIO, event: str, name: str) -> None:
-    print(json.dumps({event: name}), file=answers, flush=True)
-
-
 def main(arguments: list[str]) -> int:
     """Run the command; return 0, 1 with a message if the host failed, 2 for wrong usage."""
     if not arguments or (len(arguments) > 1 and not all("@" in each for each in arguments)):
@@ -117,7 +135,7 @@ def main(arguments: list[str]) -> int:
         return 2
     answers = sys.stdout
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # user models may print
+        with redirect_stdout(sys.stderr):  # user models may print
             if "@" in arguments[0]:
                 from gradplane.hosts.drivers import host_group
 

@@ -83,16 +83,26 @@ class ImpairmentModel:
         return self.rule(packet)
 
 
-class Bernoulli(ImpairmentModel):
-    """Each packet is lost with probability `rate`."""
+class _Drawn(ImpairmentModel):
+    """Applies a verdict to each packet with probability `rate`, by its random value."""
+
+    verdict, purpose = "", ""
 
     def take(self, spec: Spec) -> None:
-        """Take rate."""
+        """Take rate and, where the verdict has one, delay_ms."""
         self._rate: float = spec["rate"]
+        self._ruling = self.verdict, round(spec.get("delay_ms", 0) * 1e6)
 
     def rule(self, packet: PacketIdentity) -> Ruling:
-        """Drop by the packet's random value."""
-        return ("drop", 0) if packet.random_value(self._seed, "bernoulli") < self._rate else None
+        """Rule by the packet's random value."""
+        drawn = packet.random_value(self._seed, self.purpose)
+        return self._ruling if drawn < self._rate else None
+
+
+class Bernoulli(_Drawn):
+    """Each packet is lost with probability `rate`."""
+
+    verdict, purpose = "drop", "bernoulli"
 
 
 class Nth(ImpairmentModel):
@@ -255,48 +265,25 @@ MOST_BITS = 15
 shorter one changes the sum of the 16-bit words by something that is no multiple of 2^16 - 1."""
 
 
-class Corruption(ImpairmentModel):
+class Corruption(_Drawn):
     """Each packet is damaged with probability `rate`, in a burst of up to MOST_BITS bits.
 
     The receiving stack drops a datagram whose UDP checksum is wrong, and so does the end of a link
     with a frame check sequence: the verdict "corrupt" drops the packet and counts it."""
 
-    def take(self, spec: Spec) -> None:
-        """Take rate."""
-        self._rate: float = spec["rate"]
-
-    def rule(self, packet: PacketIdentity) -> Ruling:
-        """Drop by the packet's random value."""
-        damaged = packet.random_value(self._seed, "corruption") < self._rate
-        return ("corrupt", 0) if damaged else None
+    verdict, purpose = "corrupt", "corruption"
 
 
-class Duplication(ImpairmentModel):
+class Duplication(_Drawn):
     """Each packet arrives twice with probability `rate`, the copy `delay_ms` after the packet."""
 
-    def take(self, spec: Spec) -> None:
-        """Take rate and delay_ms."""
-        self._rate: float = spec["rate"]
-        self._delay_ns = round(spec["delay_ms"] * 1e6)
-
-    def rule(self, packet: PacketIdentity) -> Ruling:
-        """Duplicate by the packet's random value."""
-        twice = packet.random_value(self._seed, "duplication") < self._rate
-        return ("duplicate", self._delay_ns) if twice else None
+    verdict, purpose = "duplicate", "duplication"
 
 
-class Reordering(ImpairmentModel):
+class Reordering(_Drawn):
     """Each packet is held back for `delay_ms` with probability `rate`; the others are not."""
 
-    def take(self, spec: Spec) -> None:
-        """Take rate and delay_ms."""
-        self._rate: float = spec["rate"]
-        self._delay_ns = round(spec["delay_ms"] * 1e6)
-
-    def rule(self, packet: PacketIdentity) -> Ruling:
-        """Delay by the packet's random value."""
-        held = packet.random_value(self._seed, "reordering") < self._rate
-        return ("delay", self._delay_ns) if held else None
+    verdict, purpose = "delay", "reordering"
 
 
 _NORMAL = NormalDist()

@@ -1,9 +1,8 @@
-"""The types of packets that impairments distinguish, the flows that they form, and the verdicts."""
+"""The types of packets that impairments distinguish, and the flows that they form."""
 
 from gradplane.hosts.wire import bounded
 from gradplane.hosts.wire.aggregation import Type
 
-VERDICTS = ("drop", "delay", "leave out", "corrupt", "duplicate")
 ARRIVING = ("delay", "duplicate")
 """The verdicts under which a packet arrives; under all others it is lost, or too late."""
 

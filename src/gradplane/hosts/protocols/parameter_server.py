@@ -41,7 +41,7 @@ from gradplane.hosts.protocols.results import (
     TRANSIENT,
     Floats,
     Reduced,
-    ReduceError,
+    check_free,
     checked_vector,
     own_part,
 )
@@ -118,11 +118,7 @@ class PsWorker:
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
         """Start a reduce as SwitchWorker.reduce() does; later tickets have higher numbers."""
         vector = checked_vector(vector, self._worker, ticket)
-        if ticket in self._reduces or any(r.tensor == tensor for r in self._reduces.values()):
-            raise ReduceError(
-                f"worker {self._worker}, ticket {ticket}, tensor {tensor}: ticket or tensor "
-                "is in flight: wait for its result"
-            )
+        check_free(self._worker, ticket, tensor, self._reduces)
         self._states.setdefault(tensor, self._push.start(vector.size))
         pull = decoder_of(self._pull, vector)
         self._reduces[ticket] = reduce = Pending(vector, tensor, self._push, pull)

@@ -1,5 +1,6 @@
 """The vectors that a reduce takes, and the results that Deliver carries."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,6 +108,15 @@ def own_part(n: int, worker: int, workers: int) -> slice:
 def is_integers(vector: npt.NDArray[Any] | DeviceVector) -> bool:
     """Return whether a vector is of integers that a switch sums exactly: int32[n] or int64[n]."""
     return isinstance(vector, np.ndarray) and vector.dtype in (np.int32, np.int64)
+
+
+def check_free(worker: int, ticket: int, tensor: int, reduces: Mapping[int, Any]) -> None:
+    """Raise ReduceError where a ticket, or a tensor, has a reduce in flight among `reduces`."""
+    if ticket in reduces or any(reduce.tensor == tensor for reduce in reduces.values()):
+        raise ReduceError(
+            f"worker {worker}, ticket {ticket}, tensor {tensor}: ticket or tensor is in flight:"
+            " wait for its result"
+        )
 
 
 def checked_vector(vector: Floats, worker: int, ticket: int) -> Floats:

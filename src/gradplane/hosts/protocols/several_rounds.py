@@ -22,7 +22,7 @@ from gradplane.hosts.protocols.results import (
     TRANSIENT,
     Floats,
     Reduced,
-    ReduceError,
+    check_free,
     checked_vector,
 )
 from gradplane.hosts.protocols.ring_groups import GroupPlans, GroupRingWorker
@@ -114,11 +114,7 @@ class RoundsWorker:
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
         """Start a reduce as the machines do; later tickets have higher numbers."""
         vector = checked_vector(vector, self._worker, ticket)
-        if ticket in self._reduces or any(r.tensor == tensor for r in self._reduces.values()):
-            raise ReduceError(
-                f"worker {self._worker}, ticket {ticket}, tensor {tensor}: ticket or tensor "
-                "is in flight: wait for its result"
-            )
+        check_free(self._worker, ticket, tensor, self._reduces)
         state = self._states.get(tensor)
         state = self._codec.start(vector.size) if state is None else state
         seed = reduce_seed(self._job, ticket)

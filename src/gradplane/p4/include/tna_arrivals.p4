@@ -1,4 +1,4 @@
-// The part of ThcIngress that the aggregation programs for Tofino share: blocks, routes, counters, and outcomes.
+// The part of ThcIngress that the aggregation programs for Tofino share: blocks, routes, and counters.
 
     Counter<bit<32>, bit<1>>(1, CounterType_t.PACKETS) unknown_member;
     // By the port that they came in by: headers with a wrong checksum, and of another version.
@@ -29,22 +29,3 @@
         const default_action = drop_route();
         size = 1024;
     }
-
-    // -- simple outcomes -------------------------------------------------------------------------
-
-    action refuse(event_t event) {
-        meta.operation = REFUSED;
-        meta.event = event;
-    }
-
-    action collect_next() {
-        meta.verdict = RECIRCULATE;
-        hdr.agg.pass = hdr.agg.pass - 1;
-    }
-
-    action stop(event_t event) {
-        meta.event = event;
-        meta.finished = 1;
-    }
-
-    action count_refusal() { meta.finished = 1; }

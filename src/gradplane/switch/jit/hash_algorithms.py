@@ -83,17 +83,20 @@ def taken_spans(unit: Unit) -> str:
     return name
 
 
+def _by_memory(
+    unit: Unit, name: str, kind: str, align: int = 0
+) -> tuple[Function, Callable[[Operand | int], Operand]]:
+    """Begin the native i64 crc(ptr, i64 length, ptr memory); also return what loads its words."""
+    f = unit.module.function(name, "i64", [*_PARAMS, ("ptr", "%crc")], attributes="noinline ")
+    return f, lambda at: f.load(kind, f.item("%crc", kind, at), align)
+
+
 def dynamic_crc(unit: Unit) -> str:
     """Return the name of the native i64 crc(ptr, i64 length, ptr memory): dynamic_hashes."""
     name = "hash.dynamic"
     if unit.module.has(name):
         return name
-    params = [*_PARAMS, ("ptr", "%crc")]
-    f = unit.module.function(name, "i64", params, attributes="noinline ")
-
-    def word(at: Operand | int) -> Operand:
-        return f.load("i64", f.item("%crc", "i64", at), 8)
-
+    f, word = _by_memory(unit, name, "i64", 8)
     remainder = f.variable("i64", word(dynamic_hashes.START))
     reflected = f.compare("ne", "i64", word(dynamic_hashes.REFLECTED), 0)
     with f.count("%length") as i:
@@ -114,12 +117,7 @@ def custom_crc(unit: Unit) -> str:
     name = "hash.custom"
     if unit.module.has(name):
         return name
-    params = [*_PARAMS, ("ptr", "%crc")]
-    f = unit.module.function(name, "i64", params, attributes="noinline ")
-
-    def word(at: Operand | int) -> Operand:
-        return f.load("i32", f.item("%crc", "i32", at))
-
+    f, word = _by_memory(unit, name, "i32")
     remainder = f.variable("i32", word(START))
     with f.count("%length") as i:
         byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)

@@ -539,20 +539,12 @@ class ConcolicStatements(Statements):
 
         return run
 
-    def _asks_group(self, s: ir.CallExtern) -> Run:
+    def _asks(self, s: ir.CallExtern) -> Run:
         code, number = super()._call(s), self.load(s.args[0])
+        ask = self.recorder.session if s.name.endswith("session") else self.recorder.group
 
         def run(env: Env) -> None:
-            self.recorder.group(number(env), s.span)
-            code(env)
-
-        return run
-
-    def _asks_session(self, s: ir.CallExtern) -> Run:
-        code, number = super()._call(s), self.load(s.args[0])
-
-        def run(env: Env) -> None:
-            self.recorder.session(number(env), s.span)
+            ask(number(env), s.span)
             code(env)
 
         return run
@@ -580,10 +572,7 @@ _PATH: dict[str, Callable[[ConcolicStatements, ir.CallExtern], Run]] = {
     "deparse": ConcolicStatements._deparse,
     "behind": ConcolicStatements._behind,
     "rejected": ConcolicStatements._rejected,
-    "members": ConcolicStatements._asks_group,
-    "has_members": ConcolicStatements._asks_group,
-    "session": ConcolicStatements._asks_session,
-    "has_session": ConcolicStatements._asks_session,
+    **dict.fromkeys(("members", "has_members", "session", "has_session"), ConcolicStatements._asks),
 }
 
 _CONCOLIC: dict[type[ir.Stmt], Callable[[ConcolicStatements, Any], Code | Run]] = by_class(

@@ -101,7 +101,6 @@ class Found:
     runs: list[Run]
     goals: Goals
     covered: set[Goal]
-    exhausted: bool
     tried: int
     seconds: float = 0.0
     unreachable: set[Goal] = field(default_factory=set)
@@ -170,10 +169,9 @@ class Explorer:
             else:
                 break
         self._prove()
-        left = bool(self._heap or self._back) or self.solver.gave_up > 0
         covered = self.covered & self.goals.all
         seconds = time.process_time() - began
-        found = Found(self._needed(), self.goals, covered, not left, tried, seconds)
+        found = Found(self._needed(), self.goals, covered, tried, seconds)
         found.refused, found.unreachable = self.refused, self._never
         return found
 

@@ -51,7 +51,6 @@ class Solver:
         self.sums = sums
         self.ports = ports
         self.seed = seed
-        self.gave_up = 0
         self.numbers: set[str] = set()  # the action data of 16 bits, which group numbers have
         self._never: dict[int, Term] = {}  # what is false, whatever a packet has
         self._variables: dict[int, tuple[Term, frozenset[str]]] = {}  # by the numbers that z3 gives
@@ -83,7 +82,6 @@ class Solver:
         for _ in range(DROPS):
             found = question.ask(dropped)
             if found is None:
-                self.gave_up += 1
                 return Turned(None, gave_up=True)
             if isinstance(found, Inputs):
                 most = run.path[index].choices
