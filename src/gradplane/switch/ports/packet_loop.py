@@ -123,11 +123,11 @@ class PacketLoop:
     reads: the numbers of the ports whose packets it takes from the beginning. first, others: those
     of PacketLoops.
 
-    A batch whose processing fails is logged with its first packets' bytes, and its packets are
-    counted in `faults`. While `busy` reports a controller's request in progress and packets arrive
-    without a pause, the loop makes pauses: the request gets a share of the processor under any
-    load. `links` watches the ports' links, `queues` the queues of their interfaces; `queued` are
-    packets in the switch's own.
+    A batch whose processing fails is logged with its first packets' bytes, its packets are counted
+    in `faults`; packets to a port that does not exist are counted in `nowhere`. While `busy`
+    reports a controller's request in progress and packets arrive without a pause, the loop makes
+    pauses: the request gets a share of the processor under any load. `links` watches the ports'
+    links, `queues` the queues of their interfaces; `queued` are packets in the switch's own.
     """
 
     ports: MutableMapping[int, PacketPort]
@@ -141,6 +141,7 @@ class PacketLoop:
     first: PacketLoop | None = None
     others: Sequence[PacketLoop] = ()
     faults: int = 0
+    nowhere: int = 0
     _wake: int = field(default_factory=lambda: os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
     _arrivals: Arrivals = field(default_factory=Arrivals)
     _departures: Departures = field(default_factory=Departures)
@@ -320,6 +321,7 @@ class PacketLoop:
             number = int(ports[first])
             port = self.ports.get(number)
             if port is None:
+                self.nowhere += end - first
                 log.debug("packets left through port %d, which has no interface", number)
                 continue
             port.send(departures, first, end)
