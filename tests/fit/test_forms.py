@@ -56,6 +56,30 @@ def test_the_compiler_says_so(form: Form, tmp_path: Path) -> None:
     assert ("refused" if done.returncode else "accepted") == form["compiler"], done.stderr
 
 
+CASTS = {  # in a register action; what bf-p4c of p4c 1.2.5.16 says of it
+    "v = (bit<32>) hdr.n.w1[31:16];": "accepted",
+    "v = v + (bit<32>) hdr.n.w1[23:16];": "accepted",
+    "v = v + (bit<32>) hdr.n.b0;": "accepted",
+    "v = v + (hdr.n.h0 ++ hdr.n.h1);": "accepted",
+    "v = (bit<32>) (bit<8>) (hdr.n.w1 >> 16);": "refused",
+    "v = v + (bit<32>) (bit<16>) (hdr.n.w1 >> 16);": "refused",
+    "v = v + (bit<32>) (bit<16>) hdr.n.w1;": "refused",
+    "v = v + (bit<32>) (bit<16>) (bit<24>) hdr.n.w1;": "refused",
+    "v = v + (bit<32>) (bit<8>) (hdr.n.h0 >> 8);": "refused",
+    "v = v + (bit<32>) (hdr.n.h0 >> 8);": "refused",
+    "v = v + ((bit<32>) hdr.n.h0 << 8);": "refused",
+    "v = v + (hdr.n.w1 >> 16);": "refused",
+    "v = hdr.n.w1 >> 16;": "refused",
+    "v = (bit<32>) (bit<8>) (v >> 16);": "refused",
+    "v = (bit<32>) (bit<8>) v;": "refused",
+}
+
+
+@pytest.mark.parametrize("alu", CASTS)
+def test_casts_and_shifts_of_register_actions(alu: str) -> None:
+    assert _word(verdict({"name": "casts", "alu": f"{alu} o = v;"})) == CASTS[alu]
+
+
 def test_the_document_has_the_agreement_at_first() -> None:
     document = DOCS.read_text()
     same = Counter(form["kind"] for form in FORMS if form["first"] == form["compiler"])

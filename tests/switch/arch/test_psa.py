@@ -533,3 +533,14 @@ def test_a_trace_shows_all_blocks_and_copies() -> None:
     sw = switch(ingress="")
     (dropped,) = (e for e in sw.trace(0, packet()).events if isinstance(e, Dropped))
     assert dropped.reason == "ingress: drop is set"
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_counters_of_dpdks_file_count_the_bytes_that_they_are_given(engine: str) -> None:
+    counted = "Counter<bit<32>, bit<8>>(4, PSA_CounterType_t.BYTES) bytes;"
+    text = source(ingress_locals=counted, ingress="bytes.count(3, (bit<32>) h.a.x << 8);")
+    with pytest.raises(CompileError, match="count"):
+        Switch("test.p4", text=text)
+    sw = Switch("test.p4", text=text.replace("<psa.p4>", "<dpdk/psa.p4>"), engine=engine)
+    sw.process(0, packet(x=200))
+    assert sw.state.counters["ingress.bytes"].bytes[3] == 200 << 8

@@ -18,6 +18,7 @@ from typing import Any
 
 from packet_files import PacketFiles
 
+from gradplane.differ.inputs import Inputs
 from gradplane.switch.arch.load_checks import prepare
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.backends.bmv2 import compile_text
@@ -64,6 +65,33 @@ def run(program: Path, folder: Path, test: Path | None = None) -> list[str]:
             tester.run(statement)
         tester.collect_expected()
     return [*tester.expectations.failures(), *tester.problems]
+
+
+def random_packets(program: Path, folder: Path, count: int, seed: int) -> list[str]:
+    """Give random packets to both switches, which have the same random entries of tables without
+    action profiles; return what is wrong: each refused entry, and the first packet that differs."""
+    compiled = compile_source(program, [program.parent], None)
+    found = architecture(None, compiled.program)
+    prepare(compiled.program, found)
+    guide, model = (Switch(program, clock=Clock()) for _ in range(2))
+    inputs = Inputs(guide.program, seed)
+    inputs.populate(guide)
+    packets = [(port % len(PORTS), packet) for port, packet in inputs.packets(guide, count)]
+    file = folder / f"{program.stem}.json"
+    file.write_text(compile_text(found.name, compiled.program, {}))
+    tester = _Bmv2Tester(model, str(file))
+    lines = "".join(f"packet {port} {packet.hex()}\n" for port, packet in packets)
+    with ExitStack() as stack:
+        tester.start(stack, file, SWITCHES[found.name], parse(lines, str(file)))
+        for name, table in guide.state.tables.items():
+            for entry in table.entries() if not table.table.entries else ():
+                tester.insert(model.state.tables[name], entry)
+        for number, (port, packet) in enumerate(packets):
+            expected = sorted((p, b) for p, b in model.process(port, packet) if p in PORTS)
+            if (there := sorted(tester.given(len(expected)))) != expected:
+                what = f"packet {number}: {port} {packet.hex()}"
+                return [*tester.problems, f"{what}\nhere  {expected}\nthere {there}"]
+    return tester.problems
 
 
 class Crashed(Exception):
@@ -119,6 +147,27 @@ class _Bmv2Tester(Tester):
             for entry in table.entries():
                 if id(entry) not in before:
                     self._add(table, entry)
+
+    def insert(self, table: MatchTable, entry: Entry) -> None:
+        """Insert an entry here if it is taken there."""
+        before = len(self.problems)
+        self._add(table, entry)
+        if len(self.problems) == before and isinstance(entry.action, ActionData):
+            table.insert(Entry(entry.matches, entry.action, entry.priority))
+
+    def given(self, count: int) -> list[tuple[int, bytes]]:
+        """Let the next packet in; return what leaves, `count` packets at least if they come."""
+        self._files.send()
+        found = list[tuple[int, bytes]]()
+        last = start = time.monotonic()
+        while (now := time.monotonic()) < last + (QUIET if len(found) >= count else 2):
+            for one in self._files.sent():
+                found.append(one)
+                last = now
+            if now > start + LONGEST:
+                break
+            time.sleep(0.005)
+        return found
 
     def setdefault(self, line: int, table: str, action: str, args: str) -> None:
         super().setdefault(line, table, action, args)

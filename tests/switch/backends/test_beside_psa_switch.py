@@ -66,3 +66,28 @@ def test_there_is_no_such_extern(extern: str, compiled: Compiled, tmp_path: Path
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode > 0
     assert f"Invalid reference to extern type '{extern}'" in done.stdout + done.stderr
+
+
+RANDOM = {
+    "keys": """
+        action set(bit<8> x, bit<8> y) { h.a.x = x; h.a.y = y; }
+        action off() { ingress_drop(o); }
+        table exact_ { key = { h.a.kind : exact; } actions = { set; off; NoAction; } }
+        table masked { key = { h.a.x : ternary; h.a.y : lpm; } actions = { set; off; NoAction; } }
+        table ranged { key = { h.a.z : range; } actions = { set; NoAction; } }
+        @exact_.apply(); if (masked.apply().hit) { ranged.apply(); } """,
+    "registers": """Register<bit<8>, bit<8>>(256) seen;
+        Hash<bit<8>>(PSA_HashAlgorithm_t.CRC32) mixed;
+        @h.a.y = seen.read(h.a.x); seen.write(h.a.x, h.a.z |+| 8w3); h.a.x = h.a.kind << 3;
+        h.a.z = mixed.get_hash(8w7, {h.a.kind, h.a.z}, 8w50); """,
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_there_random_packets_with_random_entries_leave_as_here(name: str, tmp_path: Path) -> None:
+    declared, applied = RANDOM[name].split("@", 1)
+    text = source(ingress_locals=declared, ingress=f"send_to_port(o, (PortId_t) 1); {applied}")
+    (program := tmp_path / "random.p4").write_text(
+        re.sub(rf"metadata_t (?={OTHERS})", "empty_t ", text)
+    )
+    assert bmv2_runner.random_packets(program, tmp_path, count=40, seed=3) == []

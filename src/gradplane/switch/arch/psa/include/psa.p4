@@ -237,6 +237,9 @@ enum PSA_CounterType_t { PACKETS, BYTES, PACKETS_AND_BYTES }
 extern Counter<W, S> {
     Counter(bit<32> n_counters, PSA_CounterType_t type);
     void count(in S index);
+#ifdef PSA_COUNTS_GIVEN_BYTES
+    void count(in S index, in bit<32> pkt_len);
+#endif
 }
 
 // Belongs to the table that names it as psa_direct_counter, whose actions call `count`.
@@ -244,6 +247,9 @@ extern Counter<W, S> {
 extern DirectCounter<W> {
     DirectCounter(PSA_CounterType_t type);
     void count();
+#ifdef PSA_COUNTS_GIVEN_BYTES
+    void count(in bit<32> pkt_len);
+#endif
 }
 
 enum PSA_MeterType_t { PACKETS, BYTES }
