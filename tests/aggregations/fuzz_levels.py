@@ -3,12 +3,12 @@
     python tests/aggregations/fuzz_levels.py [--seconds 60 | --schedules N] [--seed N]
 
 A tree is a star, two to four racks under one to three spines, three levels, or a fat-tree; its
-switches run `thc.p4` or `thc_tna.p4`, at a full or a smaller quorum, with sums of 8, 16 or 32 bits,
-all-reduces or reduce-scatters. In a schedule any frame under way may be the next, be lost or arrive
-twice, timers run out, workers begin late, switches lose their state between any two events. Every
-reduce must end at every worker, every result that a worker takes must be the sum of the workers
-that it names, and at a full quorum all workers must have the flat sum. `--seed N` repeats one
-schedule, which is printed when it fails.
+switches run `thc.p4` or `thc_tna.p4`, at a full or smaller quorums, with sums of 8, 16 or 32 bits
+of codes of 1 to 8, all-reduces or reduce-scatters. In a schedule any frame under way may be the
+next, be lost or arrive twice, timers run out, workers begin late, switches lose their state between
+any two events. Every reduce must end at every worker, every result that a worker takes must be the
+sum of the workers that it names, and at a full quorum all workers must have the flat sum. `--seed
+N` repeats one schedule, which is printed when it fails.
 """
 
 import argparse
@@ -33,9 +33,10 @@ STAR, LEVELS, FAT_TREE = "star", "three levels", "fat-tree"
 
 
 @cache
-def _flat(workers: int, sum_bits: int, tensor: int) -> list[list[str]]:
+def _flat(workers: int, sum_bits: int, tensor: int, bits: int) -> list[list[str]]:
     """Return the digests of each worker's sums, by ticket, in one switch without faults."""
-    network = play(deployment(workers, 1, sum_bits=sum_bits), 0, Faults(), tensor=tensor)
+    alone = deployment(workers, 1, sum_bits=sum_bits, bits=bits)
+    network = play(alone, 0, Faults(), tensor=tensor)
     return _sums(network)
 
 
@@ -61,9 +62,24 @@ def random_tree(draw: random.Random) -> tuple[dict[str, Any], int]:
         keys |= {"workers": 8, "leaves": 0, "placement": draw.choice(["packed", "spread"])}
         keys["roots"] = draw.randint(1, 4)
     keys["target"] = draw.choice(["embedded", "embedded", "tna"])
-    if keys["target"] == "tna" or "quorums" in keys:
-        return keys, 0
+    if draw.random() < 0.2:
+        keys["bits"] = draw.choice([1, 2, 8])
+        keys["sum_bits"] = max(keys["sum_bits"], 2 * keys["bits"])
+    if draw.random() < 0.3:
+        quorums = tuple(draw.randint(1, fewest) for fewest in _children(kind, keys))
+        keys |= {"quorum": quorums[0]} if kind == STAR else {"quorums": quorums}
     return keys, draw.choice([0, CUT])
+
+
+def _children(kind: str, keys: dict[str, Any]) -> tuple[int, ...]:
+    """Return how many children the switches of each level have, at least."""
+    if kind == STAR:
+        return (keys["workers"],)
+    if kind == "racks":
+        return keys["workers"] // keys["leaves"], keys["leaves"]
+    if kind == LEVELS:
+        return 1, 1, 2
+    return (2, 2, 2) if keys["placement"] == "packed" else (1, 2, 4)
 
 
 def random_faults(draw: random.Random) -> Faults:
@@ -80,11 +96,13 @@ def attempt(seed: int) -> tuple[dict[str, Any], int]:
     keys, tensor = random_tree(random.Random(seed // ONE_TREE))
     tree: Deployment = deployment(**keys)
     faults = random_faults(random.Random(seed))
-    if keys["target"] == "tna" and "quorums" in keys:
+    smaller = keys.keys() & {"quorum", "quorums"}
+    if keys["target"] == "tna" and smaller:
         faults = faults._replace(cuts=0.0)  # docs/tofino.md
     network = play(tree, seed, faults, tensor=tensor, kind=CompiledNetwork)
-    if "quorums" not in keys:
-        assert _sums(network) == _flat(keys["workers"], keys["sum_bits"], tensor)
+    if not smaller:
+        flat = keys["workers"], keys["sum_bits"], tensor, keys.get("bits", 4)
+        assert _sums(network) == _flat(*flat)
     return keys, network.check()
 
 

@@ -102,15 +102,17 @@ def deployment(
     spines: int = 2,
     placement: str = "",
     target: str = "embedded",
+    bits: int = 4,
     **keys: object,
 ) -> Deployment:
     """Return a job of so many workers on so many leaves; on one: a star, on none: three_levels, or
-    a fat-tree with that placement."""
+    a fat-tree with that placement. bits: of a code."""
     racks = {"kind": "leaf-spine", "leaves": leaves, "spines": spines}
     kind = racks if leaves > 1 else {"kind": "star"}
     kind = kind if leaves else {"kind": "levels_network:three_levels"}
     kind = {"kind": "fat-tree", "placement": placement} if placement else kind
-    job = {"push": {"name": "thc"}, "slots": SLOTS, "reliability": "retransmit"} | keys
+    push = {"name": "thc", "bits": bits, "granularity": {1: 1, 2: 6, 4: 30, 8: 255}[bits]}
+    job = {"push": push, "slots": SLOTS, "reliability": "retransmit"} | keys
     network = {"topology": kind | {"workers": workers}, "output": {"baseline": False}}
     network["switch"] = {"target": target}
     document = {"name": "levels", "job": [job]} | network
@@ -384,11 +386,13 @@ class Network:
         """Compare each result with the sum of those who are in; return of how many that workers
         have taken that was possible."""
         width, checked = self.job.transport.sum_bits, defaultdict(set)
-        kind, table = f"<u{width // 8}", np.array([*summed_codec(self.job).table, *[0] * 16][:16])
+        kind, code_bits = f"<u{width // 8}", self.job.transport.code_bits
+        table = np.zeros(1 << code_bits, int)
+        table[: len(summed_codec(self.job).table)] = summed_codec(self.job).table
 
         @functools.cache
         def values(*sent: int) -> np.ndarray:
-            return table[aggregation.unpack_indices(self.sent[sent], 4)]
+            return table[aggregation.unpack_indices(self.sent[sent], code_bits)]
 
         for (epoch, *place), (count, found) in self.seen.items():
             joined = self.joined[epoch, *place]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from levels_loop import CompiledNetwork
 from levels_network import VALUES, Faults, Network, deployment, play
 
 from gradplane.controller.connection import schema_of
@@ -29,6 +30,7 @@ from gradplane.runs.replayer.replay_run import ReplayResult, replay
 Runs = Callable[..., Summary]
 TWO_RACKS = ("topology.kind=leaf-spine", "topology.leaves=2")
 SLOW = ("topology.rate=25Mbit", "topology.fabric_rate=25Mbit")  # packets wait for each other
+RESTARTS = Faults(0.05, 0.05, 0.05, restarts=3, late=True)
 LEVELS = [Faults(), Faults(losses=0.1), Faults(0.1, 0.1, 0.1), Faults(0.2, 0.2, 0.2)]
 
 
@@ -79,6 +81,16 @@ def test_where_switches_lose_their_state_a_smaller_quorum_has_misses_and_nobody_
     assert sum(network.restarts for network in networks) > 2
 
 
+@pytest.mark.parametrize(
+    "faults", [RESTARTS, RESTARTS._replace(passes=True, cuts=0.02), Faults(0.1, 0.1, 0.1)]
+)
+def test_random_schedules_are_the_same_in_a_kernel(faults: Faults) -> None:
+    tree = deployment(4, 2, quorums=(1, 2))
+    first, second = (play(tree, 3, faults, kind=kind) for kind in (Network, CompiledNetwork))
+    assert first.check() == second.check() > 0
+    assert (first.now, first.seen, first.arrivals) == (second.now, second.seen, second.arrivals)
+
+
 def test_a_worker_whose_last_result_others_lack_sends_its_packets_again() -> None:
     """The root forgets the last sums of the job, when one rack has them and the other has not."""
     network = Network(deployment(4, 2))
@@ -97,9 +109,6 @@ def _is_last_sums(node: str, port: int, frame: bytes) -> bool:
     """Return whether a frame has the sums of one of the last chunks for a worker of rack 2."""
     header = parse(frame[UDP_OVERHEAD:])[0]
     return node in ("h3", "h4") and header.type is Type.SUMS and header.slot in (2, 3)
-
-
-RESTARTS = Faults(0.05, 0.05, 0.05, restarts=3, late=True)
 
 
 @pytest.mark.parametrize(
