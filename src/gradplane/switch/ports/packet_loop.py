@@ -315,7 +315,7 @@ class PacketLoop:
         if departures.put(rows, data):
             order = np.argsort(ports, kind="stable")
             ports = ports[order]
-            edges[1:1] = (np.flatnonzero(np.diff(ports)) + 1).tolist()
+            edges[1:1] = ((ports[1:] != ports[:-1]).nonzero()[0] + 1).tolist()
             departures.put(rows, data, order)
         for first, end in zip(edges, edges[1:], strict=False):
             number = int(ports[first])
