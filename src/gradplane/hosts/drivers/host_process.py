@@ -11,8 +11,7 @@ which also happens when its parent process dies.
 import ctypes
 import gc
 import json
-import sys
-from contextlib import ExitStack, redirect_stdout
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TextIO
 
@@ -27,7 +26,8 @@ from gradplane.hosts.impairments.interventions import Intervention
 from gradplane.hosts.protocols.results import ReduceError
 from gradplane.hosts.training.train import TrainingError
 
-_EXPECTED = (ConfigError, LoadError, TrainingError, ReduceError, HostError, OSError)
+EXPECTED = (ConfigError, LoadError, TrainingError, ReduceError, HostError, OSError)
+"""The errors that end a host with a message."""
 
 
 class OpenHost:
@@ -126,26 +126,6 @@ def _origin(line: str) -> int | None:
     if len(words) != 2 or words[0] != "go" or not words[1].isdigit():
         raise ConfigError(f"expected a line 'go ORIGIN' with a time in ns, got {line!r}")
     return int(words[1])
-
-
-def main(arguments: list[str]) -> int:
-    """Run the command; return 0, 1 with a message if the host failed, 2 for wrong usage."""
-    if not arguments or (len(arguments) > 1 and not all("@" in each for each in arguments)):
-        print("usage: python -m gradplane.hosts CONFIG.json | CONFIG.json@PID ...", file=sys.stderr)
-        return 2
-    answers = sys.stdout
-    try:
-        with redirect_stdout(sys.stderr):  # user models may print
-            if "@" in arguments[0]:
-                from gradplane.hosts.drivers import host_group
-
-                host_group.run(arguments, sys.stdin.fileno(), answers)
-            else:
-                run(Path(arguments[0]), sys.stdin, answers)
-    except _EXPECTED as error:
-        print(f"gradplane.hosts {arguments[0]}: {error}", file=sys.stderr)
-        return 1
-    return 0
 
 
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # malloc.h
