@@ -6,8 +6,10 @@
      "multicast_group_entries": [{"multicast_group_id": 1, "replicas": [{"egress_port": 1}]}],
      "clone_session_entries": [{"clone_session_id": 100, "replicas": [{"egress_port": 255}]}]}
 
-Keys that begin with "_" are comments, and null is the same as no key. Priorities are P4Runtime's:
-of two entries the one with the larger priority wins. Experiment files have the same sections.
+Keys that begin with "_" are comments, as are texts at keys that resemble no known one (the
+tutorials' controller passes over "comment"), and null is the same as no key. Priorities are
+P4Runtime's: of two entries the one with the larger priority wins. Experiment files have the same
+sections.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
+from gradplane._suggestions import nearest
 from gradplane._toml_documents import Section, faults, models_in
 from gradplane.switch.runtime.control_errors import SwitchError
 
@@ -101,7 +104,7 @@ def values_of(text: str) -> dict[str, Any]:
     if not isinstance(whole, dict):
         keys = ", ".join(Entries.model_fields)
         raise SwitchError(f"not runtime JSON: expected an object with keys {keys}")
-    found: dict[str, Any] = _without_comments(whole)
+    found: dict[str, Any] = _known(Entries, _without_comments(whole), PROGRAM)
     return found
 
 
@@ -119,3 +122,16 @@ def _without_comments(value: Any) -> Any:
         given = {k: v for k, v in value.items() if not k.startswith("_") and v is not None}
         return {k: _without_comments(v) for k, v in given.items()}
     return [_without_comments(item) for item in value] if isinstance(value, list) else value
+
+
+def _known(model: type[BaseModel], given: Any, others: tuple[str, ...] = ()) -> Any:
+    """Return an object without texts at keys that resemble none of a model's, or `others`."""
+    if not isinstance(given, dict):
+        return given
+    names = [*model.model_fields, *others]
+    kept = {k: v for k, v in given.items() if not isinstance(v, str) or nearest(k, names)}
+    for key, field in model.model_fields.items():
+        for inner in models_in(field.annotation):
+            if isinstance(kept.get(key), list):
+                kept[key] = [_known(inner, item) for item in kept[key]]
+    return kept

@@ -64,6 +64,16 @@ def test_a_whole_file(sw: Switch) -> None:
     assert sw.state.clone_sessions[5].truncate == 64
 
 
+def test_texts_at_other_keys_are_comments(sw: Switch) -> None:
+    """Public files have "comment"; the tutorials' controller passes over every other key."""
+    entry = {**WHOLE["table_entries"][1], "comment": "to h9", "_port": 1}
+    replica = {"egress_port": 1, "comment": "the uplink"}
+    group = {"multicast_group_id": 11, "description": "all", "replicas": [replica]}
+    whole = {"//": "s1", "table_entries": [entry], "multicast_group_entries": [group]}
+    sw.run_commands(json.dumps(whole), "s1-runtime.json")
+    assert [port for port, _ in sw.process(0, packet(9))] == [1]
+
+
 ENTRY = WHOLE["table_entries"][1]
 GROUP = WHOLE["multicast_group_entries"][0]
 
@@ -79,6 +89,8 @@ GROUP = WHOLE["multicast_group_entries"][0]
          " action_params, default_action, priority"),
         ({"table_entries": [{**ENTRY, "actions": 1}]}, "table_entries[0]: unknown key"
          ' actions: did you mean "action_params"?'),
+        ({"table_entries": [{**ENTRY, "keys": {"h.eth.dst": 1}}]}, "table_entries[0]: unknown key"
+         " keys: known: action_name, action_params, default_action, match, priority, table"),
         ({"table_entries": [{"table": "I.hosts"}]}, "table_entries[0]: action_name is missing"),
         ({"table_entries": [ENTRY, {**ENTRY, "match": {"h.eth.src": 1}}]}, "table_entries[1]: table"
          " I.hosts: there is no match field 'h.eth.src'; known: h.eth.dst"),
