@@ -85,6 +85,7 @@ fuzz: install
 	$(PYTHON) tests/switch/fuzz_source.py --seconds 300
 	$(PYTHON) tests/switch/fuzz_grpc.py --seconds 120
 	$(PYTHON) tests/aggregations/fuzz_levels.py --seconds 300
+	$(PYTHON) tests/aggregations/fuzz_shared.py --seconds 300
 	$(PYTHON) tests/runs/fuzz_faults.py --seconds 600
 	$(PYTHON) tests/runs/fuzz_faults.py --seconds 300 --net mininet
 
