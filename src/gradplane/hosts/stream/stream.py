@@ -181,8 +181,10 @@ class Stream:
         return self._pump(peer, outgoing, now)
 
     def receive(self, peer: Peer, payloads: Payloads, now: int) -> list[Action]:
-        """Take datagrams from `peer`."""
+        """Take datagrams from `peer`. The actions for acknowledgements come before the messages, as
+        who gets one may send others, whose timer must stay."""
         actions: list[Action] = []
+        received: list[Action] = []
         answer: Ack | None = None  # of several acknowledgements the last says it all
         for segment in segments.parse_batch(payloads):
             if segment is None:
@@ -192,11 +194,11 @@ class Stream:
             else:
                 messages, ack = self._data(peer, segment)
                 answer = ack or answer
-                actions += (Received(peer, message) for message in messages)
+                received += (Received(peer, message) for message in messages)
                 self._bytes[1] += sum(map(len, messages))
         if answer:
             actions.insert(0, Send(self._port, *peer, Payloads.of([answer.pack()]), answer.tos))
-        return actions
+        return actions + received
 
     def take_bytes(self) -> tuple[int, int]:
         """Return the bytes of messages that were sent, and that arrived, since the last call."""
