@@ -1,6 +1,7 @@
 """Hosts as real processes on loopback: training, the runner's protocol, ends of all kinds."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -143,6 +144,19 @@ def test_the_end_of_input_ends_the_process_before_and_after_go(net, start, tmp_p
     for process in (waiting, running):
         process.stdin.close()
         assert process.wait(PATIENCE) == 0, process.stderr.read()
+
+
+def test_hosts_let_others_compute_unless_the_user_chose_a_policy(net, start, tmp_path):
+    process = start(make_hosts(make_job(net=net, workers=2), log_folder=tmp_path)[0])
+    assert hear(process) == {"ready": "h1"}
+    assert os.sched_getscheduler(process.pid) == os.SCHED_BATCH
+    code = (
+        "import os; from gradplane.hosts.drivers.host_process import interrupt_nobody;"
+        "os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0)); interrupt_nobody();"
+        "print(os.sched_getscheduler(0))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert found.stdout == f"{os.SCHED_IDLE}\n", found.stderr
 
 
 def failure(process):

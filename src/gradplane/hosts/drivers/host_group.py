@@ -18,6 +18,7 @@ from gradplane.hosts.config import HostConfig
 from gradplane.hosts.drivers.host_process import (
     OpenHost,
     exempt_loaded_objects,
+    interrupt_nobody,
     keep_memory,
     load_kernels,
 )
@@ -46,6 +47,7 @@ def _enter(pid: int) -> None:
 def run(arguments: Sequence[str], commands: int, answers: TextIO) -> None:
     """Run the hosts to the end of `commands`, a descriptor. Raises as `host_process.run` does."""
     keep_memory()
+    interrupt_nobody()
     with ExitStack() as opened:
         members = [_member(place, each, opened) for place, each in enumerate(arguments)]
         load_kernels(members[0].config)

@@ -11,6 +11,7 @@ which also happens when its parent process dies.
 import ctypes
 import gc
 import json
+import os
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TextIO
@@ -79,6 +80,7 @@ def run(path: Path, commands: TextIO, answers: TextIO) -> None:
     Raises ConfigError, LoadError, OSError (a port or the log) before "ready", and what Host raises.
     """
     keep_memory()
+    interrupt_nobody()
     config = HostConfig.from_json(path.read_text())
     with ExitStack() as opened:
         host = OpenHost(config, config.name, opened)
@@ -139,6 +141,13 @@ def keep_memory() -> None:
     if set_option is not None:
         set_option(_TRIM_THRESHOLD, _KEPT)
         set_option(_MMAP_MAX, 0)
+
+
+def interrupt_nobody() -> None:
+    """Let a datagram that arrives wait while the switch or another host computes on the processor:
+    more of them are handled at once then. A policy that the user chose stays."""
+    if os.sched_getscheduler(0) == os.SCHED_OTHER:
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 def exempt_loaded_objects() -> None:
