@@ -88,7 +88,7 @@ class CompiledNetwork(Network):
 
 
 class _Loop:
-    """What the kernel works on, of one tree."""
+    """The state of one tree, on which the kernel works."""
 
     def __init__(self, network: Network, deployed: Deployment) -> None:
         switches: list[Switch] = list(network.switches.values())

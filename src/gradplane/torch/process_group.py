@@ -38,7 +38,7 @@ GATHER_VARIABLE = "GRADPLANE_GATHER"
 _GLOO = dist.ProcessGroup.BackendType.GLOO
 _LATE = re.compile("Timed out|ReducerTimeout")  # gloo's errors, and the network's
 _ERROR = re.compile(r"Got the following error.*?: \w+: (.*?)\n\nAt:\n", re.DOTALL)
-"""What torch makes of a future's error: the error, and then the calls that led there."""
+"""The error of a future in torch's wrapping: the error's text, then the calls that led to it."""
 _PATIENCE, _POLL = 3.0, 0.05  # seconds, for what the other ranks say where they stand still
 _Gloo: Any = dist.ProcessGroupGloo  # of which torch's type information has little
 
